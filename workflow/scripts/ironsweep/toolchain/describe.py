@@ -1,0 +1,214 @@
+"""Puts together ``toolchain.json``: every tool with its path and version, or the reason why it is missing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from ironsweep.errors import UserError
+from ironsweep.toolchain import cuda as cuda_
+from ironsweep.toolchain import enter, probe
+from ironsweep.toolchain.settings import Settings, ToolSetting
+
+# Without these nothing can be built; without any other, only the variants that need it.
+REQUIRED_TOOLS = (
+    "rustc", "clang", "g++", "ld.lld", "opt", "llc", "llvm-link", "llvm-offload-binary", "llvm-offload-wrapper", "llvm-readelf",
+)  # fmt: skip
+REQUIRED_FOLDERS = ("rust_src", "offload_libs")
+
+# A file that tells the folder from another one of that name.
+_TELLTALE = {
+    "rust_src": "core/src/lib.rs",
+    "device_libs": "ocml.bc",
+    "offload_libs": "libomptarget.so",
+    "hip_libs": "libamdhip64.so",
+}
+_SAME_LLVM = ("clang", "opt", "llc", "llvm-link")
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A tool or folder: where it is as the tools see it (in a root: inside it), or why it is missing."""
+
+    path: str | None = None
+    version: str | None = None
+    missing: str | None = None
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """What ``toolchain.json`` says. Paths are as the tools see them: in a root, inside it."""
+
+    kind: str
+    generation: str
+    enter: str
+    """How a command gets to the tools: ``bwrap`` or ``chroot`` (a root), ``path``."""
+    packages: dict[str, str]
+    tools: dict[str, Tool]
+    """Tools, and the folders and files they need: rust_src, device_libs, libdevice, offload_libs, hip_libs."""
+    sha256: str
+    """Identity: of the generation and all versions, not of places or times."""
+
+    def reason(self, name: str) -> str | None:
+        """Why a tool is missing, and how to get it; None if it is there."""
+        tool = self.tools.get(name)
+        return f"{name} is not part of the toolchain" if tool is None else tool.missing
+
+    def as_json(self) -> dict[str, Any]:
+        """The content of ``toolchain.json``."""
+        return {
+            **asdict(self),
+            "tools": {name: {k: v for k, v in asdict(tool).items() if v is not None} for name, tool in self.tools.items()},
+            **{name: self.tools[name].path for name in ("rust_src", "device_libs", "libdevice", "offload_libs", "hip_libs")},
+        }
+
+
+def load(file: Path) -> Toolchain:
+    """Read ``toolchain.json``. Raises UserError if it is missing or damaged."""
+    try:
+        data = json.loads(file.read_text(encoding="utf-8"))
+        return Toolchain(
+            kind=data["kind"],
+            generation=data["generation"],
+            enter=data["enter"],
+            packages=data["packages"],
+            tools={name: Tool(**tool) for name, tool in data["tools"].items()},
+            sha256=data["sha256"],
+        )
+    except FileNotFoundError as error:
+        raise UserError(f"{file} does not exist: the toolchain is not built yet; `make run` builds it") from error
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{file} is damaged ({error}): remove it and run again") from error
+
+
+def describe_debian(settings: Settings, packages: dict[str, str], cuda: cuda_.Cuda, folder: Path) -> Toolchain:
+    """Write ``enter`` and ``bin/`` of a root into the toolchain's folder, and describe what is in it.
+
+    Raises UserError if the root cannot be entered, a required tool is missing, or the compiler does not fit.
+    """
+    way = enter.way_in()
+    bound = [Path(cuda.home)] if cuda.home else []
+    enter.write_executable(folder / "enter", enter.debian_script(way, folder / "root", bound))
+    search = os.pathsep.join(str(folder / "root" / name) for name in ("usr/bin", "bin"))
+
+    def find(setting: ToolSetting) -> str | None:
+        found = _which(setting, search)
+        return None if found is None else "/usr/bin/" + Path(found).name
+
+    remedy = f"add the package that has it to `packages` in {settings.file}"
+    return _describe(settings, folder, way, packages, cuda, find, remedy)
+
+
+def describe_path(settings: Settings, environment: Mapping[str, str], cuda: cuda_.Cuda, folder: Path) -> Toolchain:
+    """Write ``enter`` and ``bin/`` of a toolchain of kind path into its folder, and describe it.
+
+    environment: what the modules set. Raises UserError as `describe_debian`.
+    """
+    search = search_path(settings, environment)
+    enter.write_executable(folder / "enter", enter.path_script({**environment, "PATH": search}))
+    remedy = f"install it or load its module, or name it in {settings.file} (`tools`, `path`, `modules`)"
+    return _describe(settings, folder, "path", {}, cuda, lambda setting: _which(setting, search), remedy)
+
+
+def search_path(settings: Settings, environment: Mapping[str, str]) -> str:
+    """PATH as the tools of kind path are looked up in."""
+    first = [str(Path(name).expanduser()) for name in settings.path]
+    return os.pathsep.join([*first, environment.get("PATH", os.environ.get("PATH", os.defpath))])
+
+
+def _which(setting: ToolSetting, search: str) -> str | None:
+    for command in setting.commands:
+        found = shutil.which(command, path=search)
+        if found:
+            return found
+    return None
+
+
+def _describe(
+    settings: Settings, folder: Path, way: str, packages: dict[str, str], cuda: cuda_.Cuda, find: Any, remedy: str
+) -> Toolchain:
+    script = str(folder / "enter")
+    tools = {name: _tool(name, setting, find(setting), script, remedy) for name, setting in settings.tools.items()}
+    tools |= _cuda_tools(cuda, script)
+    rustc = tools["rustc"].path or "rustc"
+    tools |= {name: _folder(name, globs, script, rustc, remedy) for name, globs in settings.folders.items()}
+    _check_required(tools)
+    _write_wrappers(folder, tools)
+    _check_llvm(probe.rustc_llvm([script, rustc]), tools)
+    generation = probe.generation([script, rustc])
+    probe.check_generation(generation)
+    identity = {"kind": settings.kind, "generation": generation, "packages": packages,
+                "versions": {name: tool.version for name, tool in tools.items()}}  # fmt: skip
+    digest = hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+    return Toolchain(settings.kind, generation, way, packages, tools, digest)
+
+
+def _tool(name: str, setting: ToolSetting, path: str | None, script: str, remedy: str) -> Tool:
+    if path is None:
+        return Tool(missing=f"{name}: no {' or '.join(setting.commands)} found; {remedy}")
+    found = probe.version([script, path])
+    if found is None:
+        return Tool(missing=f"{name}: {path} does not start or says no version; {remedy}")
+    if setting.minimum and not probe.at_least(found, setting.minimum):
+        return Tool(missing=f"{name}: {path} is version {found}, {setting.minimum} or newer is needed; {remedy}")
+    return Tool(path, found)
+
+
+def _cuda_tools(cuda: cuda_.Cuda, script: str) -> dict[str, Tool]:
+    tools = {}
+    for name in ("nvcc", "ptxas"):
+        if cuda.home is None:
+            tools[name] = Tool(missing=f"{name}: {cuda.missing}")
+        else:
+            setting = ToolSetting((name,))
+            found = Path(cuda.home) / "bin" / name
+            tools[name] = _tool(name, setting, str(found) if found.exists() else None, script, cuda_.HOW_TO_GET)
+    library = cuda_.libdevice(Path(cuda.home)) if cuda.home else None
+    tools["libdevice"] = Tool(str(library), tools["ptxas"].version) if library else Tool(missing=f"libdevice: {cuda.missing}")
+    return tools
+
+
+def _folder(name: str, globs: tuple[str, ...], script: str, rustc: str, remedy: str) -> Tool:
+    """The first folder that matches and holds the file it is known by, looked for where the tools are."""
+    patterns = [f"{pattern}/{_TELLTALE[name]}" for pattern in globs]
+    if name == "rust_src":
+        patterns.append(f'"$("$1" --print sysroot 2>/dev/null)"/lib/rustlib/src/rust/library/{_TELLTALE[name]}')
+    loop = f'for file in {" ".join(patterns)}; do [ -e "$file" ] && echo "$file" && exit; done; true'
+    done = subprocess.run([script, "sh", "-c", loop, "sh", rustc], capture_output=True, text=True, check=False)
+    found = done.stdout.strip()
+    if not found:
+        return Tool(missing=f"{name}: no folder with {_TELLTALE[name]} at {', '.join(globs) or 'any known place'}; {remedy}")
+    return Tool(found.removesuffix("/" + _TELLTALE[name]))
+
+
+def _check_required(tools: Mapping[str, Tool]) -> None:
+    lacking = [str(tools[name].missing) for name in (*REQUIRED_TOOLS, *REQUIRED_FOLDERS) if tools[name].path is None]
+    if lacking:
+        raise UserError("the toolchain is not complete:\n  " + "\n  ".join(lacking))
+
+
+def _check_llvm(rustc_llvm: str, tools: Mapping[str, Tool]) -> None:
+    major = rustc_llvm.split(".")[0]
+    differing = [f"{name} {tools[name].version}" for name in _SAME_LLVM if str(tools[name].version).split(".")[0] != major]
+    if differing:
+        raise UserError(
+            f"rustc is built with LLVM {rustc_llvm}, but {', '.join(differing)}: "
+            f"take tools of LLVM {major} (they read rustc's bitcode), or another rustc"
+        )
+
+
+def _write_wrappers(folder: Path, tools: Mapping[str, Tool]) -> None:
+    """A wrapper for each tool that is there; those of an earlier toolchain are removed."""
+    programs = {name: str(tool.path) for name, tool in tools.items() if tool.path and tool.version and name != "libdevice"}
+    for name, path in programs.items():
+        enter.write_executable(folder / "bin" / name, enter.wrapper(path))
+    for stale in (folder / "bin").iterdir():
+        if stale.name not in programs:
+            stale.unlink()
