@@ -6,7 +6,7 @@ import argparse
 from pathlib import Path
 
 from ironsweep.errors import run_main
-from ironsweep.toolchain import describe, runtime
+from ironsweep.toolchain import record, runtime
 
 
 def main() -> None:
@@ -16,7 +16,7 @@ def main() -> None:
     parser.add_argument("--runtime", type=Path, required=True, help="folder to write")
     arguments = parser.parse_args()
     enter = arguments.toolchain.absolute().parent / "enter"
-    runtime.collect(describe.load(arguments.toolchain), enter, arguments.runtime)
+    runtime.collect(record.load(arguments.toolchain), enter, arguments.runtime)
 
 
 if __name__ == "__main__":

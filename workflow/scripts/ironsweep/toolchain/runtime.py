@@ -12,8 +12,8 @@ import subprocess
 from pathlib import Path
 
 from ironsweep.errors import UserError
-from ironsweep.toolchain.describe import Toolchain
 from ironsweep.toolchain.enter import write_executable
+from ironsweep.toolchain.record import Toolchain
 
 LOADER = "ld-linux-x86-64.so.2"
 
