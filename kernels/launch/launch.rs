@@ -1,0 +1,92 @@
+//! Who runs a kernel's body: one thread for each item, or teams of threads that share the items out.
+
+use core::ops::Range;
+
+use crate::device::{self, Place};
+
+/// The index of one unit of work, in the hand of the one thread that does it.
+///
+/// Only the launch layer makes items: each index below the number of items, once a launch. See [`crate::arguments`].
+#[derive(Clone, Copy)]
+pub struct Item(usize);
+
+impl Item {
+    /// The index, for reading around it. It is a number then, and gives no right to write.
+    #[inline(always)]
+    pub fn index(self) -> usize {
+        self.0
+    }
+}
+
+/// The launch's dimensions. Every kernel gets them as its last arguments, because neither the host device nor
+/// amdgcn can ask for them.
+#[derive(Clone, Copy, Debug)]
+pub struct Dimensions {
+    /// Units of work.
+    pub items: usize,
+    /// Workgroups.
+    pub grid: usize,
+    /// Threads in a workgroup.
+    pub block: usize,
+}
+
+/// How a kernel's items are laid over a device's threads; the type of the first argument of its body.
+pub trait Shape: Sized {
+    /// Whether a team of threads strides over the items (else each item has its own thread).
+    const STRIDES: bool;
+
+    /// Runs `body` in this thread for what the launch gives it.
+    fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self));
+}
+
+impl Shape for Item {
+    const STRIDES: bool = false;
+
+    #[inline(always)]
+    fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
+        for index in place.items(dimensions) {
+            body(Self(index));
+        }
+    }
+}
+
+/// One thread's seat in a workgroup of a launch whose threads stride over all items together.
+pub struct Team {
+    dimensions: Dimensions,
+    place: Place,
+}
+
+impl Shape for Team {
+    const STRIDES: bool = true;
+
+    #[inline(always)]
+    fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
+        body(Self { dimensions, place });
+    }
+}
+
+impl Team {
+    /// This thread's share of the items.
+    #[inline(always)]
+    pub fn items(&self) -> impl Iterator<Item = Item> {
+        self.place.share(self.dimensions).map(Item)
+    }
+
+    /// Combines one value of each thread of the workgroup through shared memory. The result is in the hand of the
+    /// workgroup's first thread, the others get none.
+    ///
+    /// Every thread of the workgroup must come here equally often. `combine` must be associative and commutative up to
+    /// rounding. Takes the team: the tile in shared memory serves one reduction a launch.
+    #[inline(always)]
+    pub fn reduce(self, value: f64, combine: impl Fn(f64, f64) -> f64) -> Option<f64> {
+        device::reduce_block(self.place, self.dimensions.block, value, combine)
+    }
+}
+
+/// The `part`-th of `parts` nearly equal pieces of `0..items`.
+#[inline]
+pub fn piece(items: usize, part: usize, parts: usize) -> Range<usize> {
+    let (size, rest) = (items / parts, items % parts);
+    let start = part * size + part.min(rest);
+    start..start + size + usize::from(part < rest)
+}
