@@ -1,0 +1,355 @@
+"""The runner, with a worker that misbehaves in every way that is known."""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ironsweep import attempt, plan, records, runner
+
+SCRIPTS = Path(__file__).parents[2] / "workflow/scripts"
+FAKE = Path(__file__).parent / "fake_worker.py"
+NOTE = 'ironsweep failure note\n{"status": "unsupported", "step": "compile", "reason": "no nvcc on PATH"}\n'
+
+
+def point(size: int, variant: str = "cpp_seq", data: str = "reference", **changes: Any) -> dict[str, Any]:
+    """A point of the plan."""
+    values = {
+        "kernel": "Stream_TRIAD",
+        "group": "Stream",
+        "kind": "measure",
+        "variant": variant,
+        "device": "host",
+        "arch": "host",
+        "tuning": "block_256",
+        "block": 256,
+        "size": size,
+        "reps": 2,
+        "passes": 3,
+        "warmup": 1,
+        "region": "launch_sync",
+        "data": data,
+        "seed": 4793,
+        "system": "local",
+        **changes,
+    }
+    identity = plan.cell_id(values)
+    return {
+        **values,
+        "id": identity,
+        "status_planned": changes.get("status_planned", "planned"),
+        "reason_planned": changes.get("reason_planned", ""),
+        "dump": f"{identity}.f64" if data == "random" else None,
+    }
+
+
+@dataclass
+class Bench:
+    """A folder with workers in which the runner can be started."""
+
+    folder: Path
+
+    def worker(self, variant: str = "cpp_seq", text: str | None = None) -> Path:
+        """Install the fake worker, or a file with some text, as a variant."""
+        file = self.folder / "bin/Stream_TRIAD" / variant
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if text is None:
+            shutil.copy(FAKE, file)
+        else:
+            file.write_text(text)
+        file.chmod(0o755)
+        return file
+
+    def start(
+        self, points: list[dict[str, Any]], *arguments: str, fake: dict[str, str] | None = None
+    ) -> subprocess.Popen[str]:
+        """Start the runner."""
+        (self.folder / "points.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in points))
+        environment = {
+            **os.environ,
+            "PYTHONPATH": str(SCRIPTS),
+            "IRONSWEEP_FAKE": json.dumps(fake or {}),
+            "IRONSWEEP_FAKE_STARTS": str(self.folder / "starts"),
+            "IRONSWEEP_FAKE_POINTS": str(self.folder / "asked"),
+        }
+        return subprocess.Popen(
+            [
+                *(sys.executable, "-m", "ironsweep.runner", "--points", "points.jsonl", "--bin", "bin"),
+                *("--out", "out/records.jsonl", "--journal", "journal.jsonl", "--dumps", "dumps"),
+                *arguments,
+            ],
+            cwd=self.folder,
+            env=environment,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(
+        self, points: list[dict[str, Any]], *arguments: str, fake: dict[str, str] | None = None
+    ) -> list[dict[str, Any]]:
+        """Run all points; their valid records."""
+        process = self.start(points, *arguments, fake=fake)
+        _, errors = process.communicate(timeout=60)
+        assert process.returncode == 0, errors
+        assert errors == ""
+        found, problems = records.read_records(self.folder / "out/records.jsonl")
+        assert problems == []
+        assert [record["id"] for record in found] == [item["id"] for item in points]
+        return found
+
+    def lines(self, name: str) -> list[str]:
+        """Lines of a file, none if there is no such file."""
+        file = self.folder / name
+        return file.read_text().splitlines() if file.exists() else []
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """A bench with one well-behaved worker."""
+    bench = Bench(tmp_path)
+    bench.worker()
+    return bench
+
+
+def test_every_point_gets_a_complete_record(bench: Bench) -> None:
+    found = bench.run([point(10), point(20), point(30)])
+    assert [record["status"] for record in found] == ["ok"] * 3
+    assert [record["order"] for record in found] == [0, 1, 2]
+    assert len(found[0]["binary_sha256"]) == 64
+    assert found[0]["image_sha256"] is None
+    assert found[0]["system"] == "local"
+    assert found[0]["started"].endswith("+00:00")
+    assert bench.lines("starts") == ["cpp_seq"]  # one start for all points
+    environments = records.read_file(bench.folder / "out/records.jsonl").environments
+    assert [line["moment"] for line in environments] == ["start", "end"]
+    assert environments[0]["run"] == found[0]["run"]
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "status", "message"),
+    [
+        ("crash", "crashed", "ended by signal 11 (SIGSEGV)"),
+        ("exit", "crashed", "exit code 7"),
+        ("garbage", "crashed", "no JSON: Segfault? no, just chatter"),
+        ("half", "crashed", "ended by signal 9 (SIGKILL)"),
+        ("wrong_id", "crashed", "other than the record of this point"),
+        ("device_fault", "crashed", "an illegal memory access"),
+        ("out_of_memory", "out_of_memory", "no room"),
+    ],
+)
+def test_a_failing_point_costs_only_itself(bench: Bench, behaviour: str, status: str, message: str) -> None:
+    found = bench.run([point(10), point(20), point(30)], fake={"20": behaviour})
+    assert [record["status"] for record in found] == ["ok", status, "ok"]
+    assert message in found[1]["message"]
+    assert len(bench.lines("starts")) == (1 if status == "out_of_memory" else 2)
+
+
+def test_a_crash_brings_the_last_words_of_the_worker(bench: Bench) -> None:
+    found = bench.run([point(20)], fake={"20": "crash"})
+    assert found[0]["log_tail"] == "about to touch a bad pointer"
+
+
+def test_a_worker_that_hangs_is_ended(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "START_GRACE_S", 0.5)
+    monkeypatch.setenv("IRONSWEEP_FAKE", json.dumps({"20": "hang"}))
+    monkeypatch.chdir(bench.folder)
+    Path("points.jsonl").write_text("".join(f"{json.dumps(point(size))}\n" for size in (10, 20, 30)))
+    begin = time.monotonic()
+    code = runner.main(["--points", "points.jsonl", "--bin", "bin", "--out", "out.jsonl", "--timeout", "0.5"])
+    assert code == 0
+    assert time.monotonic() - begin < 15
+    found, _ = records.read_records(Path("out.jsonl"))
+    assert [record["status"] for record in found] == ["ok", "timeout", "ok"]
+    assert found[1]["message"] == "no answer within 0.5 s"
+
+
+def test_an_answer_that_comes_in_pieces_is_whole(bench: Bench) -> None:
+    assert bench.run([point(10)], fake={"10": "bytewise"})[0]["status"] == "ok"
+
+
+def test_nan_becomes_null(bench: Bench) -> None:
+    assert bench.run([point(10)], fake={"10": "nan"})[0]["checksums"] == [None] * 3
+
+
+def test_a_worker_that_leaves_after_its_answer_is_started_again(bench: Bench) -> None:
+    found = bench.run([point(10), point(20)], fake={"10": "leave"})
+    assert [record["status"] for record in found] == ["ok", "ok"]
+
+
+def test_notes_and_cells_that_are_not_run_become_records(bench: Bench) -> None:
+    bench.worker("cuda", NOTE)
+    bench.worker("hip")
+    (bench.folder / "bin/Stream_TRIAD/images").mkdir()
+    bench.worker("rust_liboffload")
+    (bench.folder / "bin/Stream_TRIAD/images/sm_90.img").write_text(NOTE.replace("unsupported", "build_failed"))
+    not_here = {"status_planned": "not_run", "reason_planned": "no GPU in system local"}
+    found = bench.run(
+        [
+            point(10, "cuda", device="nvidia", arch="sm_90", **not_here),
+            point(10, "hip", device="amd", arch="gfx90a", **not_here),
+            point(10, "rust_liboffload", device="nvidia", arch="sm_90"),
+            point(10, "cpp_openmp"),
+        ]
+    )
+    assert [(record["status"], record["message"]) for record in found] == [
+        ("unsupported", "compile: no nvcc on PATH"),
+        ("not_run", "no GPU in system local"),
+        ("build_failed", "compile: no nvcc on PATH"),
+        ("build_failed", "bin/Stream_TRIAD/cpp_openmp does not exist"),
+    ]
+    assert bench.lines("starts") == []
+
+
+def test_variants_are_interleaved_without_new_starts(bench: Bench) -> None:
+    bench.worker("cpp_openmp")
+    points = [point(size, variant) for size in (10, 20, 30) for variant in ("cpp_seq", "cpp_openmp")]
+    bench.run(points)
+    assert sorted(bench.lines("starts")) == ["cpp_openmp", "cpp_seq"]
+    assert bench.lines("asked") == [item["id"] for item in points]
+
+
+def test_single_worker_keeps_one_program_at_a_time(bench: Bench) -> None:
+    bench.worker("cpp_openmp")
+    bench.run([point(10), point(10, "cpp_openmp"), point(20)], "--single-worker")
+    assert bench.lines("starts") == ["cpp_seq", "cpp_openmp", "cpp_seq"]
+
+
+def test_only_new_points_are_measured(bench: Bench) -> None:
+    before = bench.run([point(10), point(20)])
+    after = bench.run([point(10), point(15), point(20)])
+    assert after[0] == before[0] and after[2] == before[1]
+    assert bench.lines("asked") == [before[0]["id"], before[1]["id"], after[1]["id"]]
+
+
+def test_a_changed_program_is_measured_again(bench: Bench) -> None:
+    bench.run([point(10)])
+    with bench.worker().open("a") as file:
+        file.write("# changed\n")
+    bench.run([point(10)])
+    assert len(bench.lines("asked")) == 2
+
+
+def test_a_changed_toolchain_is_measured_again(bench: Bench) -> None:
+    (bench.folder / "toolchain.json").write_text(json.dumps({"sha256": "a" * 64}))
+    assert bench.run([point(10)], "--toolchain", "toolchain.json")[0]["toolchain_sha256"] == "a" * 64
+    bench.run([point(10)], "--toolchain", "toolchain.json")
+    assert len(bench.lines("asked")) == 1
+    (bench.folder / "toolchain.json").write_text(json.dumps({"sha256": "b" * 64}))
+    bench.run([point(10)], "--toolchain", "toolchain.json")
+    assert len(bench.lines("asked")) == 2
+
+
+def test_repeat_measures_everything_again(bench: Bench) -> None:
+    bench.run([point(10)])
+    bench.run([point(10)], "--repeat")
+    assert len(bench.lines("asked")) == 2
+
+
+def test_a_journal_that_was_cut_off_loses_one_point(bench: Bench) -> None:
+    bench.run([point(10), point(20)])
+    journal = bench.folder / "journal.jsonl"
+    text = journal.read_bytes().splitlines(keepends=True)
+    journal.write_bytes(b"".join(text[:2]) + text[2][:40])
+    bench.run([point(10), point(20)])
+    assert len(bench.lines("asked")) == 3
+    bench.run([point(10), point(20)])
+    assert len(bench.lines("asked")) == 3
+
+
+def test_dumps_are_files_or_part_of_the_record(bench: Bench) -> None:
+    found = bench.run([point(10, data="random")])
+    assert Path(found[0]["dump"]) == Path("dumps") / f"{found[0]['id']}.f64"
+    assert (bench.folder / found[0]["dump"]).stat().st_size == 32
+    shutil.rmtree(bench.folder / "dumps")  # as Snakemake does before a rule runs
+    assert (bench.folder / bench.run([point(10, data="random")])[0]["dump"]).exists()
+    assert len(bench.lines("asked")) == 1
+    embedded = bench.run([point(10, data="random")], "--embed-dumps", "--repeat")
+    assert embedded[0]["dump"] is None and embedded[0]["dump_data"]
+
+
+def test_ok_without_the_dump_is_not_ok(bench: Bench) -> None:
+    found = bench.run([point(10, data="random")], fake={"10": "no_dump"})
+    assert (found[0]["status"], found[0]["message"]) == ("crashed", "said ok, but wrote no dump")
+
+
+def _wait_for(bench: Bench, count: int) -> None:
+    for _ in range(200):
+        if len(bench.lines("asked")) >= count:
+            return
+        time.sleep(0.05)
+    raise AssertionError("the worker was not asked")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_stopped_run_continues(bench: Bench, number: signal.Signals) -> None:
+    points = [point(size) for size in (10, 20, 30)]
+    process = bench.start(points, fake={"20": "hang"})
+    _wait_for(bench, 2)
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=20)
+    if number == signal.SIGKILL:
+        assert process.returncode == -9
+    else:
+        assert process.returncode == 128 + number
+        assert "stopped by" in errors and "Traceback" not in errors
+    assert not (bench.folder / "out/records.jsonl").exists()
+    found = bench.run(points)
+    assert [record["status"] for record in found] == ["ok"] * 3
+    assert bench.lines("asked") == [points[0]["id"], points[1]["id"], points[1]["id"], points[2]["id"]]
+
+
+def test_the_worker_of_a_killed_runner_dies_with_it(bench: Bench) -> None:
+    process = bench.start([point(20)], fake={"20": "hang"})
+    _wait_for(bench, 1)
+    children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    process.kill()
+    process.communicate()
+    for _ in range(100):
+        if not any(Path(f"/proc/{child}").exists() for child in children):
+            return
+        time.sleep(0.05)
+    raise AssertionError("the worker outlived its runner")
+
+
+def test_a_failing_disk_is_an_error_not_a_result(bench: Bench) -> None:
+    (bench.folder / "out").write_text("a file where a folder is needed")
+    process = bench.start([point(10)])
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode == 74
+    assert errors.startswith("ironsweep: the run cannot go on") and len(errors.splitlines()) == 1
+
+
+def test_threads_are_at_most_the_cores_of_the_job(bench: Bench) -> None:
+    assert bench.run([point(10)], "--threads", "1")[0]["threads"] == 1
+    assert bench.run([point(11)], "--threads", "100000")[0]["threads"] == len(os.sched_getaffinity(0))
+
+
+def test_it_understands_the_notes_of_failed_builds(tmp_path: Path) -> None:
+    attempt.write_note(attempt.Note("build_failed", "compile", "error: ..."), [tmp_path / "worker"])
+    assert runner.read_note(tmp_path / "worker") == ("build_failed", "compile: error: ...")
+    (tmp_path / "worker").write_bytes(b"\x7fELF")
+    assert runner.read_note(tmp_path / "worker") is None
+
+
+def test_it_travels_alone_with_python_38() -> None:
+    tree = ast.parse((SCRIPTS / "ironsweep/runner.py").read_text(), feature_version=(3, 8))
+    for node in ast.walk(tree):
+        names = (
+            [alias.name for alias in node.names]
+            if isinstance(node, ast.Import)
+            else [node.module or ""]
+            if isinstance(node, ast.ImportFrom)
+            else []
+        )
+        for module in names:
+            assert module.partition(".")[0] in sys.stdlib_module_names, module

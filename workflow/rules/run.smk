@@ -1,0 +1,54 @@
+# Where numbers come from: one job a system and kernel runs all of its points and writes a record for each.
+#
+# A kernel that fails to build, crashes or hangs is a result (a record with its status, exit code 0). Any other exit
+# code is a failure of the infrastructure, which the Slurm profile tries again; what was measured until then stays in
+# the journal and is taken over, as are records of earlier runs whose program, image and toolchain are still the same.
+
+
+def run_threads(wildcards):
+    """All cores, so that nothing runs beside a measurement; in a Slurm job those that the system's file asks for."""
+    system = SYSTEMS[wildcards.system]
+    return system.slurm.get("cpus", 1) if system.scheduler == "slurm" else workflow.cores or 1
+
+
+def run_resource(name):
+    """A resource of Slurm jobs as the system's file gives it; None where it does not."""
+    return lambda wildcards: slurm_resources(SYSTEMS[wildcards.system]).get(name)
+
+
+rule run_kernel:
+    input:
+        points="results/plan/{system}/{kernel}.points.jsonl",
+        workers=lambda wildcards: expand(
+            "results/bin/{kernel}/{variant}", kernel=wildcards.kernel, variant=PLAN.workers(wildcards.kernel)
+        ),
+        images=lambda wildcards: expand(
+            "results/bin/{kernel}/images/{arch}.img", kernel=wildcards.kernel, arch=PLAN.images(wildcards.kernel)
+        ),
+        runtime="results/toolchain/runtime/run",
+        toolchain="results/toolchain/toolchain.json",
+        runner="workflow/scripts/ironsweep/runner.py",
+    output:
+        records="results/records/{system}/{kernel}.jsonl",
+        dumps=directory("results/dumps/{system}/{kernel}"),
+    log:
+        "results/logs/run/{system}/{kernel}.log",
+    threads: run_threads
+    resources:
+        slurm_partition=run_resource("slurm_partition"),
+        slurm_account=run_resource("slurm_account"),
+        gres=run_resource("gres"),
+        constraint=run_resource("constraint"),
+        qos=run_resource("qos"),
+        slurm_extra=run_resource("slurm_extra"),
+        mem_mb=run_resource("mem_mb"),
+        runtime=run_resource("runtime"),
+    params:
+        journal="results/journal/{system}/{kernel}.jsonl",
+        timeout_s=SETTINGS.timeout_s,
+    message:
+        "Measuring {wildcards.kernel} on {wildcards.system}"
+    shell:
+        "PYTHONPATH=workflow/scripts python -m ironsweep.runner --points {input.points} --bin results/bin"
+        " --runtime {input.runtime} --toolchain {input.toolchain} --threads {threads} --timeout {params.timeout_s}"
+        " --journal {params.journal} --dumps {output.dumps} --out {output.records} --log {log}"

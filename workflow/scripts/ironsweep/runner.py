@@ -1,0 +1,715 @@
+"""Runs the points of a plan on this machine and writes one record for each, whatever happens.
+
+Python's standard library only (3.8 or newer), and nothing else of this project: this file travels to machines that
+have no more than that.
+
+A worker is started once for each kernel, variant and device and gets its points one after another. A point whose
+worker dies, hangs or answers nonsense becomes a record too (`crashed`, `timeout`), the worker is started again and the
+rest goes on. Each record is written through to a journal before the next point starts, so that a run that was ended
+in any way continues where it stopped; only records whose programs have not changed are taken over.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import contextlib
+import ctypes
+import datetime
+import hashlib
+import json
+import os
+import platform
+import selectors
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import time
+import uuid
+import zlib
+from pathlib import Path
+from typing import Any, Dict, Iterator, NamedTuple, TextIO
+
+Point = Dict[str, Any]
+Record = Dict[str, Any]
+
+# What a worker is told; the other columns of the plan are added to its record.
+SENT = (
+    "id",
+    "kernel",
+    "variant",
+    "device",
+    "arch",
+    "tuning",
+    "block",
+    "size",
+    "reps",
+    "passes",
+    "warmup",
+    "region",
+    "data",
+    "seed",
+)
+WORKER_STATUSES = ("ok", "unsupported", "out_of_memory", "crashed", "wrong_device")
+IMAGE_VARIANTS = ("rust_offload", "rust_liboffload")
+NOTE_MARK = b"ironsweep failure note\n"
+TAIL_LINES = 12
+START_GRACE_S = 60.0  # a fresh worker may take this long for its driver, on top of the point's own limit
+# Idle OpenMP threads spin for a while; a worker that has just finished must not do so beside the next one.
+OPENMP_SPIN_MS = 20
+EX_INTERRUPTED = 128
+EX_IOERR = 74
+EX_USAGE = 64
+
+
+class Interrupted(Exception):
+    """A signal asked the runner to stop; the argument is its number."""
+
+
+class WorkerFailed(Exception):
+    """A worker gave no valid record for a point."""
+
+    def __init__(self, status: str, message: str, left: bool = False) -> None:
+        """``status`` and ``message`` become those of the point's record.
+
+        ``left``: it had ended in good order after an earlier point, and has nothing to do with this one.
+        """
+        super().__init__(message)
+        self.status = status
+        self.message = message
+        self.left = left
+
+
+# --- workers --------------------------------------------------------------------------------------------------------
+
+
+def _die_with_parent() -> None:
+    """In the child: be killed when the runner dies, even by SIGKILL, so that nothing measures beside its successor."""
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
+
+
+class Worker:
+    """A running program that answers points, one JSON line each, on its standard output."""
+
+    def __init__(self, command: list[str], environment: dict[str, str], log: Path) -> None:
+        """Start ``command``; its standard error goes to the file ``log``."""
+        self.fresh = True
+        self._buffer = b""
+        self._log = log
+        log.parent.mkdir(parents=True, exist_ok=True)
+        with log.open("wb") as errors:
+            try:
+                self._process = subprocess.Popen(
+                    command,
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=errors,
+                    env=environment,
+                    start_new_session=True,
+                    preexec_fn=_die_with_parent,
+                )
+            except OSError as error:
+                raise WorkerFailed("crashed", f"cannot be started: {error}") from None
+        assert self._process.stdin and self._process.stdout
+        self._stdin, self._stdout = self._process.stdin, self._process.stdout
+        self._selector = selectors.DefaultSelector()
+        self._selector.register(self._stdout, selectors.EVENT_READ)
+
+    @property
+    def alive(self) -> bool:
+        """Whether the program still runs."""
+        return self._process.poll() is None
+
+    def ask(self, point: Point, timeout_s: float) -> Record:
+        """Send a point and wait for its record. Raises WorkerFailed."""
+        deadline = time.monotonic() + timeout_s + (START_GRACE_S if self.fresh else 0.0)
+        with contextlib.suppress(BrokenPipeError):  # its end is reported by the missing answer
+            self._stdin.write(json.dumps(point).encode() + b"\n")
+            self._stdin.flush()
+        line = self._read_line(deadline, timeout_s)
+        self.fresh = False
+        return _parse_answer(line, point["id"])
+
+    def _read_line(self, deadline: float, timeout_s: float) -> bytes:
+        while b"\n" not in self._buffer:
+            if not self._selector.select(max(0.0, deadline - time.monotonic())):
+                if time.monotonic() < deadline:
+                    continue
+                raise WorkerFailed("timeout", f"no answer within {timeout_s:g} s")
+            part = os.read(self._stdout.fileno(), 1 << 16)
+            if not part:
+                ending = self._how_it_ended()
+                left = self._process.returncode == 0 and not self.fresh and not self._buffer
+                raise WorkerFailed("crashed", ending, left)
+            self._buffer += part
+        line, _, self._buffer = self._buffer.partition(b"\n")
+        return line
+
+    def _how_it_ended(self) -> str:
+        try:
+            code = self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            return "closed its output without an answer"
+        if code < 0:
+            return f"ended by signal {-code} ({_signal_name(-code)})"
+        # A shell or a loader in between reports a signal as 128 + its number.
+        named = f" (signal {code - 128}, {_signal_name(code - 128)})" if 128 < code < 128 + 65 else ""
+        return f"ended with exit code {code}{named} without an answer"
+
+    def tail(self) -> str:
+        """The last lines that it wrote to standard error."""
+        with contextlib.suppress(OSError):
+            with self._log.open("rb") as file:
+                file.seek(max(0, self._log.stat().st_size - 8192))
+                text = file.read().decode("utf-8", "replace")
+            return "\n".join(text.splitlines()[-TAIL_LINES:])
+        return ""
+
+    def close(self, patience_s: float = 10.0) -> None:
+        """End of input, then, if that is not heeded, SIGKILL to the program and everything that it started."""
+        with contextlib.suppress(OSError):
+            self._stdin.close()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            if patience_s:
+                self._process.wait(patience_s)
+        if self.alive:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self._process.pid, signal.SIGKILL)
+        self._process.wait()
+        self._selector.close()
+        self._stdout.close()
+
+
+def _signal_name(number: int) -> str:
+    with contextlib.suppress(ValueError):
+        return signal.Signals(number).name
+    return "unknown"
+
+
+def _parse_answer(line: bytes, asked: str) -> Record:
+    """The record in a worker's line; NaN and infinities, which JSON does not have, become null."""
+    shown = line[:120].decode("utf-8", "replace")
+    try:
+        record = json.loads(line.decode("utf-8"), parse_constant=lambda _: None)
+    except ValueError:
+        raise WorkerFailed("crashed", f"answered what is no JSON: {shown}") from None
+    if not isinstance(record, dict) or record.get("id") != asked:
+        raise WorkerFailed("crashed", f"answered something other than the record of this point: {shown}")
+    if record.get("status") not in WORKER_STATUSES:
+        raise WorkerFailed("crashed", f"answered with the unknown status {record.get('status')!r}")
+    return record
+
+
+class Fleet:
+    """The workers that are running, by kernel, variant and device."""
+
+    def __init__(self, options: argparse.Namespace, logs: Path, environment: dict[str, str]) -> None:
+        """``logs`` is the folder for what workers write to standard error."""
+        self._options = options
+        self._logs = logs
+        self._environment = environment
+        self._running: dict[tuple[str, str, str], Worker] = {}
+
+    def get(self, point: Point) -> Worker:
+        """The worker for a point, started if it is not running. Raises WorkerFailed."""
+        key = (point["kernel"], point["variant"], point["device"])
+        worker = self._running.get(key)
+        if worker and worker.alive:
+            return worker
+        self.drop(point)
+        # Workers of one kernel stay, so that variants can be interleaved; those of other kernels are done.
+        for other in [other for other in self._running if other[0] != key[0] or self._options.single_worker]:
+            self._running.pop(other).close()
+        folder = Path(self._options.bin) / point["kernel"]
+        runtime = [self._options.runtime] if self._options.runtime else []
+        command = [*runtime, str(folder / point["variant"]), "--images", str(folder / "images")]
+        self._running[key] = Worker(command, self._environment, self._logs / f"{'-'.join(key)}.err")
+        return self._running[key]
+
+    def drop(self, point: Point) -> None:
+        """End the worker of a point at once."""
+        worker = self._running.pop((point["kernel"], point["variant"], point["device"]), None)
+        if worker:
+            worker.close(patience_s=0)
+
+    def close(self, patience_s: float = 10.0) -> None:
+        """End all workers."""
+        while self._running:
+            self._running.popitem()[1].close(patience_s)
+
+
+# --- what has been measured already ---------------------------------------------------------------------------------
+
+
+def read_note(file: Path) -> tuple[str, str] | None:
+    """Status and reason, if a file is the note of a failed build (ironsweep.attempt writes them) and no program."""
+    with file.open("rb") as data:
+        if data.read(len(NOTE_MARK)) != NOTE_MARK:
+            return None
+        note = json.loads(data.read().decode("utf-8"))
+    return note["status"], f"{note['step']}: {note['reason']}"
+
+
+class Programs:
+    """Content hashes of what a record depends on, and the notes that stand in for programs that were not built."""
+
+    def __init__(self, options: argparse.Namespace) -> None:
+        """Hashes are computed when they are first asked for."""
+        self._bin = Path(options.bin)
+        self._hashes: dict[Path, str | None] = {}
+        self.toolchain = _toolchain_hash(Path(options.toolchain)) if options.toolchain else None
+
+    def _files(self, point: Point) -> tuple[Path, Path | None]:
+        folder = self._bin / point["kernel"]
+        image = folder / "images" / f"{point['arch']}.img" if point["variant"] in IMAGE_VARIANTS else None
+        return folder / point["variant"], image
+
+    def of(self, point: Point) -> Record:
+        """Hashes of the program and the image that a point runs, and of the toolchain that built them."""
+        binary, image = self._files(point)
+        return {
+            "binary_sha256": self._hash(binary),
+            "image_sha256": self._hash(image) if image else None,
+            "toolchain_sha256": self.toolchain,
+        }
+
+    def note(self, point: Point) -> tuple[str, str] | None:
+        """Status and reason if the program or image of a point could not be built."""
+        for file in self._files(point):
+            if file is None:
+                continue
+            if not file.exists():
+                if file == self._files(point)[0]:
+                    return "build_failed", f"{file} does not exist"
+                continue
+            note = read_note(file)
+            if note:
+                return note
+        return None
+
+    def _hash(self, file: Path) -> str | None:
+        if file not in self._hashes:
+            self._hashes[file] = _sha256(file) if file.exists() else None
+        return self._hashes[file]
+
+
+def _sha256(file: Path) -> str:
+    state = hashlib.sha256()
+    with file.open("rb") as data:
+        for block in iter(lambda: data.read(1 << 20), b""):
+            state.update(block)
+    return state.hexdigest()
+
+
+def _toolchain_hash(file: Path) -> str:
+    stated = json.loads(file.read_text(encoding="utf-8")).get("sha256")
+    return str(stated) if stated else _sha256(file)
+
+
+class Journal:
+    """An append-only file of records; each is on the disk before the next point is measured."""
+
+    def __init__(self, path: Path) -> None:
+        """Open, or continue, the journal at ``path``."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        self.records: dict[str, Record] = {}
+        self.environments: dict[str, list[Record]] = {}
+        if path.exists():
+            for line in _whole_lines(path):
+                self._take(line)
+        self._file = path.open("ab")
+
+    def _take(self, line: Record) -> None:
+        if line.get("type") == "environment":
+            self.environments.setdefault(str(line.get("run")), []).append(line)
+        elif "id" in line:
+            self.records[str(line["id"])] = line
+
+    def append(self, line: Record) -> None:
+        """Write a record (or a description of the environment) through to the disk."""
+        self._file.write(json.dumps(line).encode() + b"\n")
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._take(line)
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _whole_lines(path: Path) -> Iterator[Record]:
+    """Objects in a file of JSON lines; a line that was cut off is ended, so that the next one starts afresh."""
+    data = path.read_bytes()
+    if data and not data.endswith(b"\n"):
+        with path.open("ab") as file:
+            file.write(b"\n")
+    for line in data.splitlines():
+        with contextlib.suppress(ValueError):
+            value = json.loads(line.decode("utf-8"))
+            if isinstance(value, dict):
+                yield value
+
+
+def _still_valid(record: Record, hashes: Record, timeout_s: float, dump: Path | None) -> bool:
+    """Whether a record of an earlier run stands for the same point now."""
+    if any(record.get(name) != value for name, value in hashes.items()):
+        return False
+    if record.get("status") in ("wrong_device", "not_run"):
+        return False
+    if record.get("status") == "timeout" and record.get("timeout_s", 0) < timeout_s:
+        return False
+    return record.get("status") != "ok" or dump is None or "dump_data" in record or dump.exists()
+
+
+# --- the machine ----------------------------------------------------------------------------------------------------
+
+NVIDIA_FACTS = (
+    "name",
+    "uuid",
+    "driver_version",
+    "compute_cap",
+    "memory.total",
+    "pci.bus_id",
+    "persistence_mode",
+    "compute_mode",
+    "mig.mode.current",
+    "ecc.mode.current",
+    "clocks.sm",
+    "clocks.mem",
+    "clocks.max.sm",
+    "clocks.max.mem",
+    "clocks.applications.graphics",
+    "power.limit",
+    "power.draw",
+    "temperature.gpu",
+    "clocks_event_reasons.active",
+    "clocks_throttle_reasons.active",
+)
+
+
+def _output(command: list[str]) -> str | None:
+    with contextlib.suppress(OSError, subprocess.SubprocessError):
+        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60, check=True)
+        return done.stdout.decode("utf-8", "replace")
+    return None
+
+
+def _nvidia_facts() -> list[Record]:
+    """One object a GPU. Drivers differ in what they know, so what they refuse together is asked one by one."""
+    if not shutil.which("nvidia-smi"):
+        return []
+    form = "--format=csv,noheader"
+    known = [name for name in NVIDIA_FACTS if _output(["nvidia-smi", f"--query-gpu={name}", form]) is not None]
+    answer = _output(["nvidia-smi", f"--query-gpu={','.join(known)}", form]) if known else None
+    rows = [[value.strip() for value in line.split(",")] for line in (answer or "").splitlines()]
+    return [{name: row[index] for index, name in enumerate(known)} for row in rows if len(row) == len(known)]
+
+
+def _amd_facts() -> str | None:
+    if not shutil.which("rocm-smi"):
+        return None
+    return _output(["rocm-smi", "--showproductname", "--showuniqueid", "--showdriverversion", "--showclocks", "--json"])
+
+
+def _cpu_model() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor()
+
+
+def environment_facts(run: str, moment: str, devices: list[str], threads: int) -> Record:
+    """What is known about this machine at the start or the end (``moment``) of a run, for the devices in use."""
+    governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
+    return {
+        "type": "environment",
+        "run": run,
+        "moment": moment,
+        "time": _now(),
+        "host": socket.gethostname(),
+        "uname": " ".join(platform.uname()[:5]),
+        "python": platform.python_version(),
+        "cpu": _cpu_model(),
+        "cpus_usable": len(os.sched_getaffinity(0)),
+        "threads": threads,
+        "governor": governor.read_text(encoding="utf-8").strip() if governor.exists() else None,
+        "load": os.getloadavg()[0],
+        "slurm_job": os.environ.get("SLURM_JOB_ID"),
+        "visible_devices": {
+            name: os.environ[name]
+            for name in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
+            if name in os.environ
+        },
+        "nvidia": _nvidia_facts() if "nvidia" in devices else [],
+        "amd": _amd_facts() if "amd" in devices else None,
+    }
+
+
+def _now() -> str:
+    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+
+
+# --- the run --------------------------------------------------------------------------------------------------------
+
+
+class Progress:
+    """One line on a terminal that says how far the run is; nothing where nobody watches."""
+
+    def __init__(self, total: int, stream: TextIO) -> None:
+        """``total`` points are planned."""
+        self._total = total
+        self._stream = stream
+        self._watched = stream.isatty()
+        self.counts: dict[str, int] = {}
+
+    def show(self, record: Record) -> None:
+        """Count a record."""
+        self.counts[record["status"]] = self.counts.get(record["status"], 0) + 1
+        if self._watched:
+            done = sum(self.counts.values())
+            self._stream.write(f"\r\x1b[K{done}/{self._total} cells · {record['kernel']} · {self.summary()}")
+            self._stream.flush()
+
+    def end(self) -> None:
+        """Remove the line."""
+        if self._watched and self.counts:
+            self._stream.write("\r\x1b[K")
+            self._stream.flush()
+
+    def summary(self) -> str:
+        """Numbers of records by status."""
+        return ", ".join(f"{count} {status}" for status, count in sorted(self.counts.items()))
+
+
+class Paths(NamedTuple):
+    """Where a run keeps what it must not lose, and where it puts its result."""
+
+    out: Path
+    journal: Path
+    kept_dumps: Path
+    logs: Path
+    dumps: Path | None
+
+
+class Run:
+    """One run over a list of points."""
+
+    def __init__(self, options: argparse.Namespace, points: list[Point]) -> None:
+        """Nothing is started yet."""
+        journal = Path(options.journal or f"{options.out}.journal")
+        self.paths = Paths(
+            out=Path(options.out),
+            journal=journal,
+            kept_dumps=journal.with_suffix(".dumps"),
+            logs=journal.with_suffix(".logs"),
+            dumps=Path(options.dumps) if options.dumps else None,
+        )
+        self.options = options
+        self.points = points
+        usable = len(os.sched_getaffinity(0))
+        self.threads = min(options.threads, usable) if options.threads else usable
+        self.programs = Programs(options)
+        if options.repeat and journal.exists():
+            journal.unlink()
+        self.journal = Journal(journal)
+        self.fleet = Fleet(options, self.paths.logs, self._worker_environment())
+        self.progress = Progress(len(points), sys.stderr)
+        self.run_id = uuid.uuid4().hex[:12]
+        self.measured = 0
+        self._last_worker: Worker | None = None
+
+    def _worker_environment(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            # Without a device a kernel must not run on the host in its place, unnoticed.
+            "OMP_TARGET_OFFLOAD": "MANDATORY",
+            "OMP_NUM_THREADS": str(self.threads),
+            "OMP_PROC_BIND": "true",
+            "KMP_BLOCKTIME": str(OPENMP_SPIN_MS),
+        }
+
+    def everything(self) -> None:
+        """Get a record for every point and write the result."""
+        for folder in (self.paths.kept_dumps, self.paths.out.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+        todo = []
+        for point in self.points:
+            kept = self.journal.records.get(point["id"])
+            if kept and _still_valid(kept, self.programs.of(point), self.options.timeout, self._dump(point)):
+                self.progress.show(kept)
+            else:
+                todo.append(point)
+        runs = [point for point in todo if point["status_planned"] == "planned" and not self.programs.note(point)]
+        devices = sorted({point["device"] for point in runs})
+        if runs:
+            self.journal.append(environment_facts(self.run_id, "start", devices, self.threads))
+        for order, point in enumerate(todo):
+            record = self._record(point, order)
+            self.journal.append(record)
+            self.progress.show(record)
+        self.fleet.close()
+        if runs:
+            self.journal.append(environment_facts(self.run_id, "end", devices, self.threads))
+        self.measured = len(runs)
+        self._write_result()
+
+    def _dump(self, point: Point) -> Path | None:
+        return self.paths.kept_dumps / point["dump"] if point.get("dump") else None
+
+    def _record(self, point: Point, order: int) -> Record:
+        """The record of a point: from the plan, from the note of a failed build, or from a worker."""
+        started, clock = _now(), time.monotonic()
+        note = self.programs.note(point)
+        if note:
+            answer: Record = {"status": note[0], "message": note[1]}
+        elif point["status_planned"] != "planned":
+            answer = {"status": "not_run", "message": point["reason_planned"]}
+        else:
+            answer = self._measure(point)
+        answer["dump"] = point.get("dump")
+        return {
+            **{name: value for name, value in point.items() if name not in ("status_planned", "reason_planned")},
+            **answer,
+            **self.programs.of(point),
+            "host": socket.gethostname(),
+            "run": self.run_id,
+            "started": started,
+            "wall_s": round(time.monotonic() - clock, 6),
+            "order": order,
+            "timeout_s": self.options.timeout,
+        }
+
+    def _measure(self, point: Point) -> Record:
+        dump = self._dump(point)
+        sent = {name: point[name] for name in SENT}
+        sent["dump"] = str(dump) if dump else None
+        worker = None
+        try:
+            worker = self.fleet.get(point)
+            if worker is not self._last_worker:
+                time.sleep(2e-3 * OPENMP_SPIN_MS)  # the threads of the last one go to sleep
+            self._last_worker = worker
+            record = worker.ask(sent, self.options.timeout)
+        except WorkerFailed as failure:
+            self.fleet.drop(point)
+            if failure.left:
+                return self._measure(point)  # by a fresh worker, which cannot have left
+            tail = worker.tail() if worker else ""
+            return {"status": failure.status, "message": failure.message, "log_tail": tail}
+        if record["status"] == "crashed":  # a device fault: its context is of no use any more
+            record["log_tail"] = worker.tail()
+            self.fleet.drop(point)
+        if record["status"] == "ok" and dump:
+            if not dump.exists():
+                return {"status": "crashed", "message": "said ok, but wrote no dump", "log_tail": worker.tail()}
+            if self.options.embed_dumps:
+                record["dump_data"] = base64.b64encode(zlib.compress(dump.read_bytes(), 9)).decode()
+                dump.unlink()
+        return record
+
+    def _write_result(self) -> None:
+        """The records file, whole or not at all: what is known about the machine first, then the points' order."""
+        records = [dict(self.journal.records[point["id"]]) for point in self.points]
+        if self.paths.dumps:
+            self.paths.dumps.mkdir(parents=True, exist_ok=True)
+        for record in records:
+            self._place_dump(record)
+        runs = sorted({str(record.get("run")) for record in records})
+        lines = [line for run in runs for line in self.journal.environments.get(run, [])] + records
+        part = self.paths.out.with_suffix(".part")
+        with part.open("w", encoding="utf-8") as file:
+            for line in lines:
+                file.write(json.dumps(line) + "\n")
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(self.paths.out)
+
+    def _place_dump(self, record: Record) -> None:
+        name = record.get("dump")
+        if not name or record["status"] != "ok" or "dump_data" in record:
+            record["dump"] = None
+        elif self.paths.dumps:
+            shutil.copyfile(self.paths.kept_dumps / name, self.paths.dumps / name)
+            record["dump"] = str(self.paths.dumps / name)
+        else:
+            record["dump"] = str(self.paths.kept_dumps / name)
+
+    def close(self, patience_s: float) -> None:
+        """End what is still running."""
+        self.fleet.close(patience_s)
+        self.journal.close()
+        self.progress.end()
+
+
+def read_points(paths: list[str]) -> list[Point]:
+    """Points of several files, in their order."""
+    return [
+        json.loads(line)
+        for path in paths
+        for line in Path(path).read_text(encoding="utf-8").splitlines()
+        if line.strip()
+    ]
+
+
+def _stop(number: int, _frame: Any) -> None:
+    raise Interrupted(number)
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="ironsweep.runner", description="Run points and write their records.")
+    parser.add_argument("--points", required=True, nargs="+", help="files with one point a line")
+    parser.add_argument("--bin", required=True, help="folder with KERNEL/VARIANT and KERNEL/images/ARCH.img")
+    parser.add_argument("--out", required=True, help="records file, written when all points have a record")
+    parser.add_argument("--runtime", help="program that runs a worker with the right loader and libraries")
+    parser.add_argument("--toolchain", help="toolchain.json of the compilers that built the workers")
+    parser.add_argument("--journal", help="records as they come, kept for the next run (default: OUT.journal)")
+    parser.add_argument("--dumps", help="folder for the arrays of the random data mode")
+    parser.add_argument("--embed-dumps", action="store_true", help="put these arrays into the records instead")
+    parser.add_argument("--timeout", type=float, default=60.0, help="seconds a point may take")
+    parser.add_argument("--threads", type=int, default=0, help="host threads (default: the cores of this job)")
+    parser.add_argument("--single-worker", action="store_true", help="never keep two programs on the device at once")
+    parser.add_argument("--repeat", action="store_true", help="forget earlier records and measure everything again")
+    parser.add_argument("--log", help="file for a summary")
+    return parser
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run; 0 if every point has a record, whatever its status."""
+    options = _parser().parse_args(arguments)
+    run = None
+    patience_s = 10.0
+    try:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, _stop)
+        run = Run(options, read_points(options.points))
+        run.everything()
+    except Interrupted as stop:
+        patience_s = 0.0
+        print(
+            f"ironsweep: stopped by {_signal_name(stop.args[0])}; what was measured is kept in the journal",
+            file=sys.stderr,
+        )
+        return EX_INTERRUPTED + int(stop.args[0])
+    except (OSError, ValueError, KeyError) as error:
+        patience_s = 0.0
+        print(f"ironsweep: the run cannot go on: {type(error).__name__}: {error}", file=sys.stderr)
+        return EX_IOERR
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, signal.SIG_IGN)  # the workers are being ended already
+        if run:
+            run.close(patience_s)
+    text = f"{len(run.points)} cells: {run.progress.summary()}; {run.measured} measured in this run\n"
+    if options.log:
+        Path(options.log).write_text(text, encoding="utf-8")
+    elif sys.stderr.isatty():
+        sys.stderr.write(text)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
