@@ -1,0 +1,129 @@
+"""The bundle: made the same way every time, run elsewhere, and its records taken in."""
+
+from __future__ import annotations
+
+import json
+import lzma
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from ironsweep import bundle
+from ironsweep.errors import UserError
+from ironsweep.records import read_file
+from test_records import record
+from test_runner import FAKE, NOTE, point
+
+RUNTIME = '#!/bin/sh\nexec "$@"\n'
+
+
+def make_parts(folder: Path) -> list[bundle.Member]:
+    """Contents of a bundle with the fake worker and a note."""
+    workers = folder / "bin/Stream_TRIAD"
+    workers.mkdir(parents=True)
+    (workers / "cpp_seq").write_text(FAKE.read_text().replace("/usr/bin/env python3", sys.executable))
+    (workers / "cuda").write_text(NOTE)
+    runtime = folder / "runtime"
+    (runtime / "lib").mkdir(parents=True)
+    (runtime / "run").write_text(RUNTIME)
+    (runtime / "run").chmod(0o755)
+    (runtime / "lib/libx.so.1").write_bytes(bytes(1000))
+    (runtime / "lib/libx.so").symlink_to("libx.so.1")
+    (folder / "toolchain.json").write_text(json.dumps({"sha256": "c" * 64}))
+    points = [point(10), point(20, data="random"), point(10, "cuda", device="nvidia", arch="sm_90")]
+    (folder / "points.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in points))
+    return bundle.contents(
+        "h200",
+        30.0,
+        folder / "points.jsonl",
+        sorted(workers.iterdir()),
+        folder / "bin",
+        runtime,
+        folder / "toolchain.json",
+    )
+
+
+@pytest.fixture(autouse=True)
+def small_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The real dictionary costs a gigabyte of memory."""
+    small = ({"id": lzma.FILTER_LZMA2, "preset": 1},)
+    monkeypatch.setattr(bundle, "XZ_FILTERS", small)
+
+
+def test_the_same_content_makes_the_same_archive(tmp_path: Path) -> None:
+    first = bundle.pack(make_parts(tmp_path / "a"), tmp_path / "one/ironsweep-h200.tar.xz")
+    second = bundle.pack(make_parts(tmp_path / "b"), tmp_path / "two/ironsweep-h200.tar.xz")
+    assert first == second
+
+
+def test_too_large_is_refused_with_what_is_large(tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=r"more than 0 MB; the largest files are .*name fewer kernels"):
+        bundle.pack(make_parts(tmp_path), tmp_path / "x.tar.xz", limit=100)
+    assert list(tmp_path.glob("x*")) == []
+
+
+def run_elsewhere(tmp_path: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Unpack a bundle and start its run.sh in another folder."""
+    if not (tmp_path / "there").exists():
+        bundle.pack(make_parts(tmp_path / "here"), tmp_path / "ironsweep-h200.tar.xz")
+        (tmp_path / "there").mkdir()
+        subprocess.run(["tar", "xf", "../ironsweep-h200.tar.xz"], cwd=tmp_path / "there", check=True)
+    return subprocess.run(
+        ["./ironsweep-h200/run.sh", *arguments],
+        cwd=tmp_path / "there",
+        env={"PATH": "/usr/bin:/bin", "IRONSWEEP_FAKE_POINTS": str(tmp_path / "asked")},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_it_runs_elsewhere_and_its_records_come_back(tmp_path: Path) -> None:
+    done = run_elsewhere(tmp_path)
+    assert done.returncode == 0, done.stderr
+    out = tmp_path / "imported/h200.jsonl"
+    count, problems = bundle.take(tmp_path / "there/h200.jsonl", out, tmp_path / "imported/h200.dumps")
+    assert (count, problems) == (3, [])
+    content = read_file(out)
+    assert [item["status"] for item in content.records] == ["ok", "ok", "unsupported"]
+    assert content.records[0]["toolchain_sha256"] == "c" * 64
+    assert content.environments[0]["uname"].startswith("Linux")
+    assert Path(content.records[1]["dump"]).stat().st_size == 32
+    assert "dump_data" not in content.records[1]
+
+
+def test_started_again_it_continues_and_repeat_does_not(tmp_path: Path) -> None:
+    for arguments, asked in (([], 2), (["--out", "again.jsonl"], 2), (["--repeat"], 4)):
+        assert run_elsewhere(tmp_path, *arguments).returncode == 0
+        assert len((tmp_path / "asked").read_text().splitlines()) == asked
+    assert (tmp_path / "there/again.jsonl").exists()
+
+
+def test_without_python_it_says_so(tmp_path: Path) -> None:
+    bundle.pack(make_parts(tmp_path), tmp_path / "b.tar.xz")
+    subprocess.run(["tar", "xf", "b.tar.xz"], cwd=tmp_path, check=True)
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for name in ("uname", "dirname"):
+        (tools / name).symlink_to(f"/usr/bin/{name}")
+    done = subprocess.run(
+        ["/bin/sh", "b/run.sh"], cwd=tmp_path, env={"PATH": str(tools)}, capture_output=True, text=True
+    )
+    assert done.returncode == 69
+    assert "no Python 3.8 or newer on PATH" in done.stderr
+
+
+def test_damage_is_reported_and_the_rest_taken(tmp_path: Path) -> None:
+    lines = [record(1), record(2, dump_data="no base64!"), record(3, dump_data="AAAA")]
+    (tmp_path / "r.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines) + '{"id": "cut o')
+    count, problems = bundle.take(tmp_path / "r.jsonl", tmp_path / "out.jsonl", tmp_path / "dumps")
+    assert count == 1
+    assert len(problems) == 3
+
+
+def test_a_file_without_records_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "r.jsonl").write_text("hello\n")
+    with pytest.raises(UserError, match="holds no valid record"):
+        bundle.take(tmp_path / "r.jsonl", tmp_path / "out.jsonl", tmp_path / "dumps")
+    assert not (tmp_path / "out.jsonl").exists()

@@ -1,0 +1,84 @@
+# Measuring on a machine without compilers: `snakemake bundle` makes one archive for it, `snakemake import` takes in
+# the file of records that comes back.
+
+IMPORT_NAME = config.get("name") or Path(config.get("records", "NAME")).stem
+
+
+def records_to_import(wildcards):
+    """The file that the command line names."""
+    if "records" not in config:
+        raise WorkflowError("which file? Say: snakemake import --config records=FILE")
+    return config["records"]
+
+
+localrules:
+    bundle_points,
+
+
+if BUNDLE_PLAN:
+    BUNDLE_SYSTEM = BUNDLE_SETTINGS.systems[0].name
+
+    rule bundle_points:
+        output:
+            f"results/bundle/{BUNDLE_SYSTEM}.points.jsonl",
+        log:
+            "results/logs/bundle/points.log",
+        params:
+            digest=digest(BUNDLE_PLAN.all_points()),
+        message:
+            "Writing the points of the bundle for system " + BUNDLE_SYSTEM
+        run:
+            Path(output[0]).write_text(BUNDLE_PLAN.all_points())
+
+    rule pack_bundle:
+        input:
+            points=rules.bundle_points.output,
+            binaries=[
+                f"results/bin/{kernel.name}/{file}"
+                for kernel in BUNDLE_SETTINGS.all_kernels
+                for file in [
+                    *BUNDLE_PLAN.workers(kernel.name),
+                    *(f"images/{arch}.img" for arch in BUNDLE_PLAN.images(kernel.name)),
+                ]
+            ],
+            runtime="results/toolchain/runtime/run",
+            toolchain="results/toolchain/toolchain.json",
+            runner="workflow/scripts/ironsweep/runner.py",
+        output:
+            archive=f"results/bundle/ironsweep-{BUNDLE_SYSTEM}.tar.xz",
+            digest=f"results/bundle/ironsweep-{BUNDLE_SYSTEM}.tar.xz.sha256",
+        log:
+            "results/logs/bundle/pack.log",
+        params:
+            system=BUNDLE_SYSTEM,
+            timeout_s=BUNDLE_SETTINGS.timeout_s,
+            runtime=lambda wildcards, input: Path(input.runtime).parent,
+        message:
+            "Packing {output.archive}: takes a minute or two"
+        shell:
+            "PYTHONPATH=workflow/scripts python -m ironsweep.bundle pack --system {params.system}"
+            " --timeout {params.timeout_s} --points {input.points} --bin results/bin --runtime {params.runtime}"
+            " --toolchain {input.toolchain} --archive {output.archive} --binaries {input.binaries} 2>&1 | tee {log}"
+
+    rule bundle:
+        input:
+            rules.pack_bundle.output,
+
+
+# Its name is given apart because `import` is a word of Python, which formatters of this file stumble over.
+rule import_records:
+    name:
+        "import"
+    input:
+        records=records_to_import,
+    output:
+        records=f"results/imported/{IMPORT_NAME}.jsonl",
+        dumps=directory(f"results/imported/{IMPORT_NAME}.dumps"),
+    log:
+        f"results/logs/import/{IMPORT_NAME}.log",
+    localrule: True
+    message:
+        "Taking in {input.records}"
+    shell:
+        "PYTHONPATH=workflow/scripts python -m ironsweep.bundle take --records {input.records}"
+        " --out {output.records} --dumps {output.dumps} 2>&1 | tee {log}"

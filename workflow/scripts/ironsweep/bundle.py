@@ -1,0 +1,247 @@
+"""The archive for a machine that has a GPU driver and Python but no compiler, and the records that come back from it.
+
+``python -m ironsweep.bundle pack`` makes the archive, ``python -m ironsweep.bundle take`` takes records in.
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import binascii
+import hashlib
+import io
+import json
+import lzma
+import stat
+import tarfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from ironsweep.errors import UserError, run_main
+from ironsweep.records import Problem, Record, read_file
+
+LIMIT_BYTES = 60_000_000
+MAX_DUMP_BYTES = 1 << 30
+# A date for all files (1980-01-01), so that the same content makes the same archive.
+MTIME = 315532800
+# x86 turns the targets of jumps into absolute addresses, which repeat; the dictionary reaches over half of libLLVM.
+XZ_FILTERS = (
+    {"id": lzma.FILTER_X86},
+    {"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 96 << 20},
+)
+
+RUN_SH = """\
+#!/bin/sh
+# Measures what this archive holds on this machine and writes one file of records.
+#
+#   ./run.sh                 writes {system}.jsonl in the current folder; started again, it continues
+#   ./run.sh --out FILE      writes FILE
+#   ./run.sh --repeat        measures everything again
+#   ./run.sh --help          everything else
+#
+# It needs an x86-64 Linux machine, the GPU's driver and Python 3.8 or newer, and it installs nothing.
+set -eu
+here=$(CDPATH='' cd -- "$(dirname -- "$0")" && pwd)
+
+if [ "$(uname -sm)" != "Linux x86_64" ]; then
+    echo "run.sh: the programs in this archive are for Linux on x86-64, not for $(uname -sm)" >&2
+    exit 69
+fi
+python=
+for candidate in python3 python3.14 python3.13 python3.12 python3.11 python3.10 python3.9 python3.8 python; do
+    if "$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 8))' 2>/dev/null; then
+        python=$candidate
+        break
+    fi
+done
+if [ -z "$python" ]; then
+    echo "run.sh: no Python 3.8 or newer on PATH; load it (for example: module load python) and start again" >&2
+    exit 69
+fi
+exec "$python" "$here/runner.py" --points "$here/points.jsonl" \\
+    --bin "$here/bin" --runtime "$here/runtime/run" \\
+    --toolchain "$here/toolchain.json" --journal "$here/{system}.journal" --embed-dumps \\
+    --timeout {timeout_s:g} --out {system}.jsonl "$@"
+"""
+
+
+@dataclass(frozen=True)
+class Member:
+    """A file of the archive: its name there, its content, and whether it is a program."""
+
+    name: str
+    content: bytes | Path
+    executable: bool = False
+
+
+def contents(
+    system: str, timeout_s: float, points: Path, binaries: list[Path], bin_root: Path, runtime: Path, toolchain: Path
+) -> list[Member]:
+    """What goes into the archive of ``system``.
+
+    ``binaries`` are workers and images (or notes of their failed builds) below ``bin_root``; ``runtime`` is a folder
+    with the program ``run`` and the libraries that it uses.
+    """
+    members = [
+        Member("run.sh", RUN_SH.format(system=system, timeout_s=timeout_s).encode(), executable=True),
+        Member("points.jsonl", points),
+        Member("toolchain.json", toolchain),
+        Member("runner.py", Path(__file__).with_name("runner.py")),
+        *(
+            Member(f"bin/{file.relative_to(bin_root)}", file, executable=file.suffix != ".img")
+            for file in sorted(binaries)
+        ),
+        *(
+            Member(f"runtime/{file.relative_to(runtime)}", file, executable=bool(file.stat().st_mode & stat.S_IXUSR))
+            for file in sorted(runtime.rglob("*"))
+            if file.is_file()
+        ),
+    ]
+    return sorted(members, key=lambda member: member.name)
+
+
+def pack(members: list[Member], archive: Path, limit: int = LIMIT_BYTES) -> str:
+    """Write ``archive`` (tar, xz) and return its SHA-256. The same members make the same bytes.
+
+    Everything lies in one folder that is called like the archive. A file with several names (links) is stored once.
+    Raises UserError, and leaves no archive, if it would be larger than ``limit`` bytes.
+    """
+    folder = archive.name.removesuffix(".tar.xz")
+    archive.parent.mkdir(parents=True, exist_ok=True)
+    part = archive.with_suffix(".part")
+    stored: dict[Path, str] = {}
+    with lzma.open(part, "wb", filters=list(XZ_FILTERS)) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
+        for member in members:
+            _add(tar, f"{folder}/{member.name}", member, stored)
+    size = part.stat().st_size
+    if size > limit:
+        part.unlink()
+        largest = sorted(members, key=_size, reverse=True)[:3]
+        names = ", ".join(f"{member.name} ({_size(member) / 1e6:.0f} MB)" for member in largest)
+        raise UserError(
+            f"the bundle would have {size / 1e6:.1f} MB, more than {limit / 1e6:.0f} MB; the largest files are {names};"
+            " name fewer kernels or variants under `bundle` in config/config.yaml"
+        )
+    digest = hashlib.sha256(part.read_bytes()).hexdigest()
+    part.replace(archive)
+    return digest
+
+
+def _size(member: Member) -> int:
+    return member.content.stat().st_size if isinstance(member.content, Path) else len(member.content)
+
+
+def _add(tar: tarfile.TarFile, name: str, member: Member, stored: dict[Path, str]) -> None:
+    info = tarfile.TarInfo(name)
+    info.mtime = MTIME
+    info.mode = 0o755 if member.executable else 0o644
+    if isinstance(member.content, bytes):
+        info.size = len(member.content)
+        tar.addfile(info, io.BytesIO(member.content))
+        return
+    real = member.content.resolve()
+    if real in stored:
+        info.type = tarfile.LNKTYPE
+        info.linkname = stored[real]
+        tar.addfile(info)
+        return
+    stored[real] = name
+    info.size = real.stat().st_size
+    with real.open("rb") as file:
+        tar.addfile(info, file)
+
+
+def take(records: Path, out: Path, dumps: Path) -> tuple[int, list[Problem]]:
+    """Put a file of records from another machine at ``out`` and its embedded arrays into the folder ``dumps``.
+
+    Returns the number of records and what was wrong in the file; raises UserError if there is no valid record in it.
+    """
+    content = read_file(records)
+    problems = list(content.problems)
+    taken = []
+    dumps.mkdir(parents=True, exist_ok=True)
+    for record in content.records:
+        try:
+            taken.append(_unpacked(record, dumps))
+        except ValueError as error:
+            problems.append(Problem(str(records), 0, f"record of cell {record['id']}: {error}"))
+    if not taken:
+        first = f": {problems[0]}" if problems else ""
+        raise UserError(f"{records} holds no valid record{first}; it must be a file that run.sh of a bundle wrote")
+    out.parent.mkdir(parents=True, exist_ok=True)
+    part = out.with_suffix(".part")
+    part.write_text("".join(f"{json.dumps(line)}\n" for line in [*content.environments, *taken]), encoding="utf-8")
+    part.replace(out)
+    return len(taken), problems
+
+
+def _unpacked(record: Record, dumps: Path) -> Record:
+    """A record with its array in a file. Raises ValueError if the array is damaged."""
+    record = dict(record)
+    data = record.pop("dump_data", None)
+    record["dump"] = None
+    if data is None:
+        return record
+    try:
+        unpacker = zlib.decompressobj()
+        array = unpacker.decompress(base64.b64decode(data, validate=True), MAX_DUMP_BYTES)
+    except (binascii.Error, zlib.error) as error:
+        raise ValueError(f"its array is damaged: {error}") from None
+    if not unpacker.eof or len(array) % 8:
+        raise ValueError("its array is damaged: it is not a whole number of values")
+    file = dumps / f"{record['id']}.f64"
+    file.write_bytes(array)
+    record["dump"] = str(file)
+    return record
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="ironsweep.bundle")
+    commands = parser.add_subparsers(dest="command", required=True)
+    packing = commands.add_parser("pack")
+    packing.add_argument("--system", required=True)
+    packing.add_argument("--timeout", type=float, required=True)
+    packing.add_argument("--points", type=Path, required=True)
+    packing.add_argument("--bin", type=Path, required=True)
+    packing.add_argument("--runtime", type=Path, required=True)
+    packing.add_argument("--toolchain", type=Path, required=True)
+    packing.add_argument("--archive", type=Path, required=True)
+    packing.add_argument("--binaries", type=Path, nargs="+", required=True)
+    taking = commands.add_parser("take")
+    taking.add_argument("--records", type=Path, required=True)
+    taking.add_argument("--out", type=Path, required=True)
+    taking.add_argument("--dumps", type=Path, required=True)
+    return parser.parse_args()
+
+
+def _lines_of_result(options: argparse.Namespace) -> Iterator[str]:
+    if options.command == "pack":
+        members = contents(
+            options.system,
+            options.timeout,
+            options.points,
+            options.binaries,
+            options.bin,
+            options.runtime,
+            options.toolchain,
+        )
+        digest = pack(members, options.archive)
+        Path(f"{options.archive}.sha256").write_text(f"{digest}  {options.archive.name}\n", encoding="utf-8")
+        size = options.archive.stat().st_size / 1e6
+        yield f"{options.archive}: {len(members)} files, {size:.1f} MB, SHA-256 {digest}"
+        return
+    count, problems = take(options.records, options.out, options.dumps)
+    yield f"{options.out}: {count} records"
+    yield from (f"left out: {problem}" for problem in problems)
+
+
+def main() -> None:
+    """Command line: pack or take."""
+    for line in _lines_of_result(_arguments()):
+        print(line)
+
+
+if __name__ == "__main__":
+    run_main(main)
