@@ -49,12 +49,7 @@ impl<T: Element, const HALO: usize> In<T, HALO> {
     /// promise does not compile.
     #[inline(always)]
     pub fn window<const WIDTH: usize>(&self, item: Item) -> &[T; WIDTH] {
-        const {
-            assert!(
-                WIDTH <= HALO + 1,
-                "a window reaches beyond the halo that its array declares"
-            )
-        };
+        const { assert!(WIDTH <= HALO + 1, "a window reaches beyond the halo that its array declares") };
         // SAFETY: item < items, and `from_raw` saw len >= items + HALO >= item + WIDTH.
         unsafe { &*self.pointer.add(item.index()).cast() }
     }

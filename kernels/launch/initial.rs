@@ -28,45 +28,26 @@ pub enum Reference {
 impl Initial {
     /// The same reference data, with random data from [`low`, `high`).
     pub const fn or_random(self, low: f64, high: f64) -> Self {
-        Self {
-            random: Some((low, high)),
-            ..self
-        }
+        Self { random: Some((low, high)), ..self }
     }
 }
 
 /// `len` zeros, whatever the data mode: what a kernel's results start from.
 pub const fn zeros(len: usize) -> Initial {
-    Initial {
-        len: Some(len),
-        reference: Reference::Zeros,
-        random: None,
-    }
+    Initial { len: Some(len), reference: Reference::Zeros, random: None }
 }
 
 /// An array of `len` ramp values.
 pub const fn ramp(len: usize) -> Initial {
-    Initial {
-        len: Some(len),
-        reference: Reference::Ramp,
-        random: Some((-1.0, 1.0)),
-    }
+    Initial { len: Some(len), reference: Reference::Ramp, random: Some((-1.0, 1.0)) }
 }
 
 /// An array of `len` values of C's `rand`.
 pub const fn random_values(len: usize) -> Initial {
-    Initial {
-        len: Some(len),
-        reference: Reference::RandomValues,
-        random: Some((-1.0, 1.0)),
-    }
+    Initial { len: Some(len), reference: Reference::RandomValues, random: Some((-1.0, 1.0)) }
 }
 
 /// A ramp's first value, as a scalar.
 pub const fn scalar() -> Initial {
-    Initial {
-        len: None,
-        reference: Reference::Ramp,
-        random: Some((-1.0, 1.0)),
-    }
+    Initial { len: None, reference: Reference::Ramp, random: Some((-1.0, 1.0)) }
 }

@@ -22,10 +22,7 @@ pub mod math;
 
 #[cfg_attr(target_arch = "nvptx64", path = "device/nvptx64.rs")]
 #[cfg_attr(target_arch = "amdgpu", path = "device/amdgpu.rs")]
-#[cfg_attr(
-    not(any(target_arch = "nvptx64", target_arch = "amdgpu")),
-    path = "device/host.rs"
-)]
+#[cfg_attr(not(any(target_arch = "nvptx64", target_arch = "amdgpu")), path = "device/host.rs")]
 pub mod device;
 
 #[cfg(not(device))]

@@ -20,11 +20,7 @@ impl Kernel for Nothing {
     type At = Item;
 
     fn bytes(n: usize) -> Bytes {
-        Bytes {
-            read: 16 * n,
-            written: 8 * n,
-            ..Bytes::default()
-        }
+        Bytes { read: 16 * n, written: 8 * n, ..Bytes::default() }
     }
 
     fn flops(n: usize) -> usize {

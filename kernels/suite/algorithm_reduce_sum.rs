@@ -17,10 +17,7 @@ impl Kernel for ReduceSum {
     type At = Team;
 
     fn bytes(n: usize) -> Bytes {
-        Bytes {
-            read: 8 * n,
-            ..Bytes::default()
-        }
+        Bytes { read: 8 * n, ..Bytes::default() }
     }
 
     fn flops(n: usize) -> usize {

@@ -2,9 +2,8 @@
 
 use ironsweep::prelude::*;
 
-const COEFFICIENTS: [f64; 16] = [
-    3.0, -1.0, -1.0, -1.0, -1.0, 3.0, -1.0, -1.0, -1.0, -1.0, 3.0, -1.0, -1.0, -1.0, -1.0, 3.0,
-];
+const COEFFICIENTS: [f64; 16] =
+    [3.0, -1.0, -1.0, -1.0, -1.0, 3.0, -1.0, -1.0, -1.0, -1.0, 3.0, -1.0, -1.0, -1.0, -1.0, 3.0];
 const TAPS: usize = COEFFICIENTS.len();
 
 kernel! {
@@ -22,11 +21,7 @@ impl Kernel for Fir {
     type At = Item;
 
     fn bytes(n: usize) -> Bytes {
-        Bytes {
-            read: 8 * (TAPS + n + TAPS - 1),
-            written: 8 * n,
-            ..Bytes::default()
-        }
+        Bytes { read: 8 * (TAPS + n + TAPS - 1), written: 8 * n, ..Bytes::default() }
     }
 
     fn flops(n: usize) -> usize {

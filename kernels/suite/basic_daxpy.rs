@@ -18,11 +18,7 @@ impl Kernel for Daxpy {
     type At = Item;
 
     fn bytes(n: usize) -> Bytes {
-        Bytes {
-            read: 8 * n,
-            modified: 8 * n,
-            ..Bytes::default()
-        }
+        Bytes { read: 8 * n, modified: 8 * n, ..Bytes::default() }
     }
 
     fn flops(n: usize) -> usize {

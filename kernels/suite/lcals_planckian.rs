@@ -21,11 +21,7 @@ impl Kernel for Planckian {
     type At = Item;
 
     fn bytes(n: usize) -> Bytes {
-        Bytes {
-            read: 24 * n,
-            written: 16 * n,
-            ..Bytes::default()
-        }
+        Bytes { read: 24 * n, written: 16 * n, ..Bytes::default() }
     }
 
     fn flops(n: usize) -> usize {

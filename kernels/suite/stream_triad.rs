@@ -19,11 +19,7 @@ impl Kernel for Triad {
     type At = Item;
 
     fn bytes(n: usize) -> Bytes {
-        Bytes {
-            read: 16 * n,
-            written: 8 * n,
-            ..Bytes::default()
-        }
+        Bytes { read: 16 * n, written: 8 * n, ..Bytes::default() }
     }
 
     fn flops(n: usize) -> usize {

@@ -32,9 +32,9 @@ pub fn initial(arguments: &[Argument], data: Data) -> Vec<Slot> {
         let initial = argument.initial;
         let len = initial.len.unwrap_or(1);
         let values = match (data, initial.random) {
-            (Data::Random(seed), Some((low, high))) => (0..len)
-                .map(|i| low + uniform(seed, counter, i) * (high - low))
-                .collect(),
+            (Data::Random(seed), Some((low, high))) => {
+                (0..len).map(|i| low + uniform(seed, counter, i) * (high - low)).collect()
+            }
             _ => reference(initial.reference, counter, len),
         };
         match initial.len {
@@ -50,9 +50,7 @@ fn reference(kind: Reference, counter: usize, len: usize) -> Vec<f64> {
         Reference::Zeros => vec![0.0; len],
         Reference::Ramp => {
             let factor = if counter.is_multiple_of(2) { 0.2 } else { 0.1 };
-            (0..len)
-                .map(|i| factor * (i as f64 + 1.1) / (i as f64 + 1.12345))
-                .collect()
+            (0..len).map(|i| factor * (i as f64 + 1.1) / (i as f64 + 1.12345)).collect()
         }
         Reference::RandomValues => {
             srand(RAJAPERF_SEED);
@@ -76,8 +74,8 @@ fn uniform(seed: u64, counter: usize, i: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::initial::{ramp, random_values, scalar, zeros};
     use crate::bench::arguments::Role;
+    use crate::initial::{ramp, random_values, scalar, zeros};
 
     fn arguments() -> Vec<Argument> {
         let argument = |role, initial| Argument { name: "x", role, initial };

@@ -20,11 +20,7 @@ impl Value {
         let mut reader = Reader { rest: text };
         let value = reader.value()?;
         reader.space();
-        if reader.rest.is_empty() {
-            Ok(value)
-        } else {
-            Err(format!("unexpected {:?}", reader.rest))
-        }
+        if reader.rest.is_empty() { Ok(value) } else { Err(format!("unexpected {:?}", reader.rest)) }
     }
 
     /// The member of an object.
@@ -39,11 +35,7 @@ impl Value {
 impl From<f64> for Value {
     /// The shortest text that reads back as the same number; null for what JSON has no number for.
     fn from(number: f64) -> Self {
-        if number.is_finite() {
-            Value::Number(format!("{number:?}"))
-        } else {
-            Value::Null
-        }
+        if number.is_finite() { Value::Number(format!("{number:?}")) } else { Value::Null }
     }
 }
 
@@ -131,11 +123,7 @@ impl Reader<'_> {
 
     fn expect(&mut self, token: &str) -> Result<(), String> {
         self.space();
-        if self.take(token) {
-            Ok(())
-        } else {
-            Err(format!("expected {token:?} before {:?}", self.rest))
-        }
+        if self.take(token) { Ok(()) } else { Err(format!("expected {token:?} before {:?}", self.rest)) }
     }
 
     fn value(&mut self) -> Result<Value, String> {
@@ -154,7 +142,12 @@ impl Reader<'_> {
         }
     }
 
-    fn list<T>(&mut self, open: &str, close: &str, item: impl Fn(&mut Self) -> Result<T, String>) -> Result<Vec<T>, String> {
+    fn list<T>(
+        &mut self,
+        open: &str,
+        close: &str,
+        item: impl Fn(&mut Self) -> Result<T, String>,
+    ) -> Result<Vec<T>, String> {
         self.expect(open)?;
         let mut items = Vec::new();
         self.space();
@@ -179,10 +172,8 @@ impl Reader<'_> {
     }
 
     fn number(&mut self) -> Result<Value, String> {
-        let end = self
-            .rest
-            .find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E'))
-            .unwrap_or(self.rest.len());
+        let end =
+            self.rest.find(|c: char| !matches!(c, '0'..='9' | '-' | '+' | '.' | 'e' | 'E')).unwrap_or(self.rest.len());
         let (digits, rest) = self.rest.split_at(end);
         digits.parse::<f64>().map_err(|_| format!("not a number: {digits:?}"))?;
         self.rest = rest;

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use std::ptr::null_mut;
 
 use super::arguments::{Argument, Slot};
-use super::ol::{self, Extent, Handle, LaunchSize};
+use super::ol::{self, Handle};
+use super::ol_launch::{self, Extent, LaunchSize};
 use super::runtime::{Device, Failure, Region, Runtime};
 use crate::launch::Dimensions;
 
@@ -51,11 +52,11 @@ impl Liboffload {
         let (mut program, mut kernel, mut queue) = (null_mut(), null_mut(), null_mut());
         // SAFETY: handles come from the library, the image outlives the call that reads it.
         unsafe {
-            ol::olCreateProgram(found.handle, image.as_ptr().cast(), image.len(), &raw mut program)
+            ol_launch::olCreateProgram(found.handle, image.as_ptr().cast(), image.len(), &raw mut program)
                 .check("loading the image")?;
-            ol::olGetSymbol(program, name.as_ptr(), ol::SYMBOL_KIND_KERNEL, &raw mut kernel)
+            ol_launch::olGetSymbol(program, name.as_ptr(), ol_launch::SYMBOL_KIND_KERNEL, &raw mut kernel)
                 .check("finding the kernel")?;
-            ol::olCreateQueue(found.handle, &raw mut queue).check("making a queue")?;
+            ol_launch::olCreateQueue(found.handle, &raw mut queue).check("making a queue")?;
         }
         Ok(Opened { arch: arch.to_owned(), handle: found.handle, device: found.device, host, queue, kernel })
     }
@@ -100,7 +101,12 @@ impl Runtime for Liboffload {
                     let mut pointer = null_mut();
                     // SAFETY: the handle is the library's.
                     unsafe {
-                        ol::olMemAlloc(self.opened().handle, ol::ALLOC_TYPE_DEVICE, size_of_val(&**array), &raw mut pointer)
+                        ol_launch::olMemAlloc(
+                            self.opened().handle,
+                            ol_launch::ALLOC_TYPE_DEVICE,
+                            size_of_val(&**array),
+                            &raw mut pointer,
+                        )
                     }
                     .check("allocating device memory")?;
                     self.memory.push(pointer);
@@ -115,7 +121,14 @@ impl Runtime for Liboffload {
         let opened = self.opened();
         // SAFETY: the bench driver writes what it had prepared, and keeps the source until it synchronises.
         unsafe {
-            ol::olMemcpy(opened.queue, self.memory[position], opened.handle, values.as_ptr().cast(), opened.host, size_of_val(values))
+            ol_launch::olMemcpy(
+                opened.queue,
+                self.memory[position],
+                opened.handle,
+                values.as_ptr().cast(),
+                opened.host,
+                size_of_val(values),
+            )
         }
         .check("copying to the device")
     }
@@ -124,8 +137,15 @@ impl Runtime for Liboffload {
         let opened = self.opened();
         // SAFETY: as above; the queue is synchronised before the values are used.
         unsafe {
-            ol::olMemcpy(opened.queue, values.as_mut_ptr().cast(), opened.host, self.memory[position], opened.handle, size_of_val(values))
-                .check("copying from the device")?;
+            ol_launch::olMemcpy(
+                opened.queue,
+                values.as_mut_ptr().cast(),
+                opened.host,
+                self.memory[position],
+                opened.handle,
+                size_of_val(values),
+            )
+            .check("copying from the device")?;
         }
         self.synchronise()
     }
@@ -143,7 +163,7 @@ impl Runtime for Liboffload {
         };
         // SAFETY: the parameters are laid out as the entry point declares them; the library copies them.
         let status = unsafe {
-            ol::olLaunchKernel(
+            ol_launch::olLaunchKernel(
                 opened.queue,
                 opened.handle,
                 opened.kernel,
@@ -158,13 +178,13 @@ impl Runtime for Liboffload {
 
     fn synchronise(&mut self) -> Result<(), Failure> {
         // SAFETY: the queue is the library's.
-        unsafe { ol::olSyncQueue(self.opened().queue) }.check("synchronising")
+        unsafe { ol_launch::olSyncQueue(self.opened().queue) }.check("synchronising")
     }
 
     fn release(&mut self) {
         for pointer in self.memory.drain(..).filter(|pointer| !pointer.is_null()) {
             // SAFETY: allocated by `prepare`, freed once.
-            let _ = unsafe { ol::olMemFree(pointer) }.check("freeing device memory");
+            let _ = unsafe { ol_launch::olMemFree(pointer) }.check("freeing device memory");
         }
     }
 }

@@ -13,6 +13,8 @@ pub mod runtime;
 
 #[cfg(any(std_offload, liboffload))]
 mod ol;
+#[cfg(liboffload)]
+mod ol_launch;
 
 #[cfg(liboffload)]
 pub mod liboffload;
@@ -51,14 +53,11 @@ fn serve<K: Kernel + Described, R: Runtime>(
                 println!("{}", protocol::metadata::<K>(&runtime.variant()));
                 return Ok(());
             }
-            "--images" => runtime.use_images(
-                arguments
-                    .next()
-                    .ok_or("--images needs a folder")?
-                    .into(),
-            ),
+            "--images" => runtime.use_images(arguments.next().ok_or("--images needs a folder")?.into()),
             "--help" => {
-                println!("usage: WORKER --list | [--images FOLDER]   points on standard input, records on standard output");
+                println!(
+                    "usage: WORKER --list | [--images FOLDER]   points on standard input, records on standard output"
+                );
                 return Ok(());
             }
             other => return Err(format!("unknown argument {other:?}, see --help")),
@@ -72,9 +71,7 @@ fn serve<K: Kernel + Described, R: Runtime>(
         let point = Value::parse(&line).and_then(Point::new).map_err(|error| format!("bad point: {error}: {line}"))?;
         let record: Record = measure::measure::<K, R>(&mut runtime, point);
         let mut out = std::io::stdout().lock();
-        writeln!(out, "{record}")
-            .and_then(|()| out.flush())
-            .map_err(|error| format!("standard output: {error}"))?;
+        writeln!(out, "{record}").and_then(|()| out.flush()).map_err(|error| format!("standard output: {error}"))?;
     }
     Ok(())
 }

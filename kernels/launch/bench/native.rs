@@ -127,7 +127,10 @@ impl Runtime for Native {
                 Slot::Array(array) => {
                     let mut pointer = null_mut();
                     // SAFETY: the runtime writes one pointer.
-                    check(unsafe { ironsweep_allocate(&raw mut pointer, size_of_val(&**array)) }, "allocating device memory")?;
+                    check(
+                        unsafe { ironsweep_allocate(&raw mut pointer, size_of_val(&**array)) },
+                        "allocating device memory",
+                    )?;
                     self.memory.push(pointer);
                     self.arguments.extend([pointer as u64, array.len() as u64]);
                 }

@@ -23,7 +23,13 @@ unsafe extern "C" {
         to_device: c_int,
         from_device: c_int,
     ) -> c_int;
-    fn omp_target_associate_ptr(host: *const c_void, device: *const c_void, size: usize, offset: usize, number: c_int) -> c_int;
+    fn omp_target_associate_ptr(
+        host: *const c_void,
+        device: *const c_void,
+        size: usize,
+        offset: usize,
+        number: c_int,
+    ) -> c_int;
     fn omp_target_disassociate_ptr(host: *const c_void, number: c_int) -> c_int;
 }
 

@@ -19,25 +19,6 @@ struct Error {
 #[must_use]
 pub struct Status(*const Error);
 
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct Extent {
-    pub x: u32,
-    pub y: u32,
-    pub z: u32,
-}
-
-#[repr(C)]
-pub struct LaunchSize {
-    pub dimensions: usize,
-    pub groups: Extent,
-    pub group: Extent,
-    pub dynamic_shared_memory: usize,
-}
-
-pub const SYMBOL_KIND_KERNEL: c_int = 0;
-pub const ALLOC_TYPE_DEVICE: c_int = 1;
-
 const OUT_OF_RESOURCES: c_int = 7;
 const DEVICE_INFO_PLATFORM: c_int = 1;
 const DEVICE_INFO_NAME: c_int = 2;
@@ -58,32 +39,6 @@ unsafe extern "C" {
     fn olGetDeviceInfo(device: Handle, property: c_int, size: usize, value: *mut c_void) -> Status;
     fn olGetPlatformInfoSize(platform: Handle, property: c_int, size: *mut usize) -> Status;
     fn olGetPlatformInfo(platform: Handle, property: c_int, size: usize, value: *mut c_void) -> Status;
-}
-
-#[cfg(liboffload)]
-unsafe extern "C" {
-    pub fn olCreateProgram(device: Handle, data: *const c_void, size: usize, program: *mut Handle) -> Status;
-    pub fn olGetSymbol(program: Handle, name: *const c_char, kind: c_int, symbol: *mut Handle) -> Status;
-    pub fn olCreateQueue(device: Handle, queue: *mut Handle) -> Status;
-    pub fn olSyncQueue(queue: Handle) -> Status;
-    pub fn olMemAlloc(device: Handle, kind: c_int, size: usize, pointer: *mut *mut c_void) -> Status;
-    pub fn olMemFree(pointer: *mut c_void) -> Status;
-    pub fn olMemcpy(
-        queue: Handle,
-        to: *mut c_void,
-        to_device: Handle,
-        from: *const c_void,
-        from_device: Handle,
-        size: usize,
-    ) -> Status;
-    pub fn olLaunchKernel(
-        queue: Handle,
-        device: Handle,
-        kernel: Handle,
-        arguments: *const c_void,
-        arguments_size: usize,
-        size: *const LaunchSize,
-    ) -> Status;
 }
 
 impl Status {
@@ -109,6 +64,7 @@ impl Status {
 /// A device and what the library says of it.
 #[derive(Clone)]
 pub struct Found {
+    #[cfg_attr(std_offload, allow(dead_code, reason = "std::offload only asks what devices there are"))]
     pub handle: Handle,
     pub device: Device,
 }
@@ -131,9 +87,10 @@ pub fn devices() -> Result<Vec<Found>, Failure> {
 
 fn describe(handle: Handle) -> Device {
     let text = |property| {
-        let bytes = bytes(|size| unsafe { olGetDeviceInfoSize(handle, property, size) }, |size, value| unsafe {
-            olGetDeviceInfo(handle, property, size, value)
-        });
+        let bytes = bytes(
+            |size| unsafe { olGetDeviceInfoSize(handle, property, size) },
+            |size, value| unsafe { olGetDeviceInfo(handle, property, size, value) },
+        );
         let text = String::from_utf8_lossy(&bytes).into_owned();
         text.trim_end_matches('\0').to_owned()
     };
@@ -148,9 +105,10 @@ fn describe(handle: Handle) -> Device {
     // SAFETY: as above; a platform is a valid handle once the device named it.
     let version = unsafe {
         let _ = olGetPlatformInfo(platform, PLATFORM_INFO_BACKEND, size_of::<c_int>(), (&raw mut backend).cast());
-        bytes(|size| olGetPlatformInfoSize(platform, PLATFORM_INFO_VERSION, size), |size, value| {
-            olGetPlatformInfo(platform, PLATFORM_INFO_VERSION, size, value)
-        })
+        bytes(
+            |size| olGetPlatformInfoSize(platform, PLATFORM_INFO_VERSION, size),
+            |size, value| olGetPlatformInfo(platform, PLATFORM_INFO_VERSION, size, value),
+        )
     };
     let (name, product) = (text(DEVICE_INFO_NAME), text(DEVICE_INFO_PRODUCT_NAME));
     let mut device = Device {
@@ -208,7 +166,8 @@ pub fn device_of(vendor: &str) -> Result<Found, Failure> {
     let found = devices()?;
     let first = found.iter().find(|found| found.device.vendor == vendor).cloned();
     first.ok_or_else(|| {
-        let names: Vec<_> = found.iter().map(|found| format!("{} ({})", found.device.name, found.device.vendor)).collect();
+        let names: Vec<_> =
+            found.iter().map(|found| format!("{} ({})", found.device.name, found.device.vendor)).collect();
         Failure::wrong_device(format!("no {vendor} device; this machine has: {}", names.join(", ")))
     })
 }

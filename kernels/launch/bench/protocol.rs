@@ -35,7 +35,9 @@ impl Point {
             other => Err(format!("{key}: expected a string, found {other:?}")),
         };
         let integer = |key: &str| match value.get(key) {
-            Some(Value::Number(digits)) => digits.parse::<usize>().map_err(|_| format!("{key}: expected a whole number, found {digits}")),
+            Some(Value::Number(digits)) => {
+                digits.parse::<usize>().map_err(|_| format!("{key}: expected a whole number, found {digits}"))
+            }
             other => Err(format!("{key}: expected a whole number, found {other:?}")),
         };
         let positive = |key: &str| match integer(key)? {

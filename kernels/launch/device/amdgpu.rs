@@ -11,10 +11,7 @@ pub use gpu::{Place, Shared, atomic_add, reduce_block, trap};
 /// This thread's position in the launch.
 #[inline(always)]
 pub fn place() -> Place {
-    Place {
-        block: amdgpu::workgroup_id_x() as usize,
-        thread: amdgpu::workitem_id_x() as usize,
-    }
+    Place { block: amdgpu::workgroup_id_x() as usize, thread: amdgpu::workitem_id_x() as usize }
 }
 
 /// Runs one thread of a kernel: the hardware has already spread them over the device.

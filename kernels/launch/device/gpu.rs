@@ -74,12 +74,7 @@ pub unsafe fn atomic_add(pointer: *mut f64, value: f64) {
 
 /// A tree over the workgroup's tile. The block is a power of two and at most 1024, which the bench driver sees to.
 #[inline(always)]
-pub fn reduce_block(
-    place: Place,
-    block: usize,
-    value: f64,
-    combine: impl Fn(f64, f64) -> f64,
-) -> Option<f64> {
+pub fn reduce_block(place: Place, block: usize, value: f64, combine: impl Fn(f64, f64) -> f64) -> Option<f64> {
     // SAFETY: the tile has 1024 elements and serves this reduction alone. In each step a thread reads what another
     // wrote before the barrier; the slots that a step reads (half..) and writes (..half) are disjoint.
     unsafe {

@@ -59,10 +59,7 @@ pub fn run<F: Fn(Place) + Sync>(_: Dimensions, thread: F) {
     extern "C" fn body<F: Fn(Place) + Sync>(thread: *mut c_void) {
         // SAFETY: `run` passes a pointer to its `thread`, which outlives the parallel region.
         let thread = unsafe { &*thread.cast::<F>() };
-        thread(Place {
-            thread: omp_get_thread_num() as usize,
-            threads: omp_get_num_threads() as usize,
-        });
+        thread(Place { thread: omp_get_thread_num() as usize, threads: omp_get_num_threads() as usize });
     }
     // SAFETY: `body` matches `F`, and the region ends before this call returns.
     unsafe { GOMP_parallel(body::<F>, (&raw const thread).cast_mut().cast(), 0, 0) }
@@ -81,9 +78,8 @@ pub fn trap() -> ! {
 pub unsafe fn atomic_add(pointer: *mut f64, value: f64) {
     // SAFETY: f64 and AtomicU64 have the same size and alignment on this target; the rest is the caller's promise.
     let bits = unsafe { AtomicU64::from_ptr(pointer.cast()) };
-    let _ = bits.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |old| {
-        Some((f64::from_bits(old) + value).to_bits())
-    });
+    let _ =
+        bits.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |old| Some((f64::from_bits(old) + value).to_bits()));
 }
 
 /// A workgroup is one thread here: its value is the result.

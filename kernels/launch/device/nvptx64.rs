@@ -12,12 +12,7 @@ pub use gpu::{Place, Shared, atomic_add, reduce_block, trap};
 #[inline(always)]
 pub fn place() -> Place {
     // SAFETY: reading a special register has no precondition.
-    unsafe {
-        Place {
-            block: nvptx::_block_idx_x() as usize,
-            thread: nvptx::_thread_idx_x() as usize,
-        }
-    }
+    unsafe { Place { block: nvptx::_block_idx_x() as usize, thread: nvptx::_thread_idx_x() as usize } }
 }
 
 /// Runs one thread of a kernel: the hardware has already spread them over the device.

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -26,6 +27,8 @@ FIRST_LINE = "ironsweep failure note"
 
 # How compilers end when they fail on a program ("LLVM ERROR" aborts): results, like an error message.
 _CRASHES = frozenset({signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGSEGV, signal.SIGSYS, signal.SIGTRAP})
+
+_PATH = re.compile(r"@([a-z_.+]+)@")
 
 _FULL_DISK = ("No space left on device", "Disk quota exceeded")
 
@@ -91,7 +94,7 @@ def attempt(
         for output in outputs:
             remove(output)
             output.parent.mkdir(parents=True, exist_ok=True)
-        status = _run(command, log)
+        status = _run(_with_paths(command, toolchain), log)
         if status == 0:
             if lacking := [str(output) for output in outputs if not output.exists()]:
                 raise UserError(f"{step}: the command succeeded but did not write {', '.join(lacking)}; see {log}")
@@ -112,6 +115,20 @@ def _unsupported(step: str, requires: Sequence[str], toolchain: Path) -> Note | 
     described = record.load(toolchain)
     reasons = [reason for tool in requires if (reason := described.reason(tool))]
     return Note("unsupported", step, "; ".join(reasons)) if reasons else None
+
+
+def _with_paths(command: Sequence[str], toolchain: Path) -> list[str]:
+    """The command with ``@name@`` replaced by where the toolchain has that file or folder, such as ``@libdevice@``."""
+    if not any(map(_PATH.search, command)):
+        return list(command)
+    described = record.load(toolchain)
+
+    def path(found: re.Match[str]) -> str:
+        if reason := described.reason(found[1]):
+            raise UserError(f"{found[0]}: {reason}")
+        return str(described.tools[found[1]].path)
+
+    return [_PATH.sub(path, word) for word in command]
 
 
 def _run(command: Sequence[str], log: Path) -> int:

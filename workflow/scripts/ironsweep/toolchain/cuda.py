@@ -40,6 +40,11 @@ def libdevice(home: Path) -> Path | None:
     return next((file for place in places for file in sorted(place.glob("libdevice*.bc"))), None)
 
 
+def static_runtime(home: Path) -> Path | None:
+    """CUDA's runtime as a static library in a toolkit's folder."""
+    return next((home / folder / "libcudart_static.a" for folder in ("lib64", "lib") if (home / folder / "libcudart_static.a").is_file()), None)
+
+
 def is_toolkit(home: Path) -> bool:
     """Whether a folder is a toolkit that can assemble PTX and link the device library."""
     return os.access(home / "bin/ptxas", os.X_OK) and libdevice(home) is not None

@@ -32,15 +32,17 @@ _TELLTALE = {
 _SAME_LLVM = ("clang", "opt", "llc", "llvm-link")
 
 
-def describe_debian(settings: Settings, packages: dict[str, str], cuda: cuda_.Cuda, folder: Path) -> Toolchain:
+def describe_debian(
+    settings: Settings, root: Path, packages: dict[str, str], cuda: cuda_.Cuda, folder: Path
+) -> Toolchain:
     """Write ``enter`` and ``bin/`` of a root into the toolchain's folder, and describe what is in it.
 
     Raises UserError if the root cannot be entered, a required tool is missing, or the compiler does not fit.
     """
     way = enter.way_in()
     bound = [Path(cuda.home)] if cuda.home else []
-    enter.write_executable(folder / "enter", enter.debian_script(way, folder / "root", bound))
-    search = os.pathsep.join(str(folder / "root" / name) for name in ("usr/bin", "bin"))
+    enter.write_executable(folder / "enter", enter.debian_script(way, root, folder, bound))
+    search = str(root / "usr/bin")
 
     def find(setting: ToolSetting) -> str | None:
         found = _which(setting, search)
@@ -117,6 +119,9 @@ def _cuda_tools(cuda: cuda_.Cuda, script: str) -> dict[str, Tool]:
             tools[name] = _tool(name, setting, str(found) if found.exists() else None, script, cuda_.HOW_TO_GET)
     library = cuda_.libdevice(Path(cuda.home)) if cuda.home else None
     tools["libdevice"] = Tool(str(library), tools["ptxas"].version) if library else Tool(missing=f"libdevice: {cuda.missing}")
+    runtime = cuda_.static_runtime(Path(cuda.home)) if cuda.home else None
+    lacking = f"cuda_libs: {cuda.missing or f'no libcudart_static.a in {cuda.home}; {cuda_.HOW_TO_GET}'}"
+    tools["cuda_libs"] = Tool(str(runtime.parent)) if runtime else Tool(missing=lacking)
     return tools
 
 

@@ -29,7 +29,7 @@ class Toolchain:
     """How a command gets to the tools: ``bwrap`` or ``chroot`` (a root), ``path``."""
     packages: dict[str, str]
     tools: dict[str, Tool]
-    """Tools, and the folders and files they need: rust_src, device_libs, libdevice, offload_libs, hip_libs."""
+    """Tools, and the folders and files they need: rust_src, device_libs, libdevice, cuda_libs, offload_libs, hip_libs."""
     sha256: str
     """Identity: of the generation and all versions, not of places or times."""
 

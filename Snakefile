@@ -1,0 +1,21 @@
+# ironsweep: from Rust kernels to verified numbers. Read the rules in this order; it is the order in which data flows.
+
+configfile: "config/config.yaml"
+
+
+include: "workflow/rules/common.smk"
+include: "workflow/rules/toolchain.smk"
+include: "workflow/rules/build.smk"
+include: "workflow/rules/plan.smk"
+include: "workflow/rules/run.smk"
+include: "workflow/rules/bundle.smk"
+include: "workflow/rules/aggregate.smk"
+include: "workflow/rules/report.smk"
+
+
+rule all:
+    default_target: True
+    input:
+        "results/summary.txt",
+    message:
+        "Everything is up to date"

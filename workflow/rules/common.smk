@@ -1,0 +1,40 @@
+# What all rules share: the settings (read and checked once), the registry of kernels and the plan.
+
+import sys
+from pathlib import Path
+
+# Scripts find the package beside them; the rules find it here.
+sys.path.insert(0, str(Path(workflow.basedir) / "workflow" / "scripts"))
+
+from ironsweep import config as configuration
+from ironsweep import plan as planning
+from ironsweep.config import slurm_resources
+from ironsweep.errors import UserError
+from ironsweep.kernels import discover
+from ironsweep.plan import digest
+
+RUNNER_MODULES = ["bundle.py", "runner.py"]
+ROOT = Path(workflow.basedir)
+
+try:
+    KERNELS = discover(ROOT)
+    # The files and the command line's values, so that a message can name the place of a mistake.
+    CONFIGURATION = (config, KERNELS, ROOT, workflow.configfiles, workflow.config_settings.config)
+    SETTINGS = configuration.resolve(*CONFIGURATION)
+    BUNDLE_SETTINGS = configuration.resolve_bundle(*CONFIGURATION)
+except UserError as error:
+    sys.exit(f"ironsweep: {error}")
+
+SYSTEMS = {system.name: system for system in SETTINGS.systems}
+PLAN = planning.make(SETTINGS)
+BUNDLE_PLAN = planning.only_runnable(planning.make(BUNDLE_SETTINGS)) if BUNDLE_SETTINGS else None
+
+
+wildcard_constraints:
+    system=r"[\w-]+",
+    kernel=r"[A-Z]\w+",
+
+
+def files_in(folder, *patterns):
+    """Files below a folder of the repository that match any of the patterns, sorted."""
+    return sorted(str(path.relative_to(ROOT)) for pattern in patterns for path in (ROOT / folder).glob(pattern))
