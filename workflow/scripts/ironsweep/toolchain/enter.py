@@ -31,7 +31,8 @@ _HEAD = """\
 """
 
 _DEBIAN = """\
-case $0 in */*) root=${{0%/*}}/root ;; *) root=./root ;; esac
+case $0 in */*) here=${{0%/*}} ;; *) here=. ;; esac
+root={root}
 unset {variables}
 export RUSTC_BOOTSTRAP=1 HIP_PLATFORM=amd LC_ALL=C.UTF-8 PATH={path}
 {enter}"""
@@ -87,10 +88,10 @@ def way_in() -> str:
     raise UserError(f"the toolchain's root cannot be entered: {reason}")
 
 
-def debian_script(way: str, root: Path, bound: list[Path]) -> str:
+def debian_script(way: str, root: Path, beside: Path, bound: list[Path]) -> str:
     """The enter script of a root.
 
-    way: ``bwrap`` or ``chroot``. bound: further folders of the host (a CUDA toolkit) that are seen at their own place;
+    beside: the script's own folder. way: ``bwrap`` or ``chroot``. bound: further folders of the host (a CUDA toolkit) that are seen at their own place;
     their mount points are made in the root where they are needed. A folder `bin` of each is added to PATH.
     """
     inside = [folder for folder in bound if folder.parts[1:2] in (("usr",), ("etc",))]
@@ -105,8 +106,13 @@ def debian_script(way: str, root: Path, bound: list[Path]) -> str:
         enter = _CHROOT.format(root_folders=_pattern(), bound="".join(f"bind {f} {f}\n    " for f in quoted))
     path = ":".join(["/usr/bin", "/bin", "/usr/sbin", *(str(folder / "bin") for folder in bound)])
     return _HEAD.format(how="inside the toolchain's root") + _DEBIAN.format(
-        variables=_HOST_VARIABLES, path=shlex.quote(path), enter=enter
+        root=_relative(root, beside), variables=_HOST_VARIABLES, path=shlex.quote(path), enter=enter
     )
+
+
+def _relative(root: Path, beside: Path) -> str:
+    """The root as the script finds it: from its own folder if it is in there, so that the folder may be moved."""
+    return f'"$here"/{shlex.quote(str(root.relative_to(beside)))}' if root.is_relative_to(beside) else shlex.quote(str(root))
 
 
 def _pattern() -> str:

@@ -6,12 +6,15 @@ Whatever was left by a build that was killed is removed by the next one.
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import json
 import os
 import shutil
 import subprocess
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
@@ -116,25 +119,50 @@ def build(settings: Settings, archive: apt.Archive, lock_text: str, root: Path, 
     if is_whole(root, digest):
         return
     require_tools()
+    root.parent.mkdir(parents=True, exist_ok=True)
+    with _only_one(root.with_name(root.name + ".building")) as guard:
+        if not is_whole(root, digest):  # whoever was waited for may have built it
+            _build(settings, archive, lock_text, root, log, guard)
+
+
+@contextmanager
+def _only_one(file: Path) -> Iterator[int]:
+    """Wait until no other process builds the root; yields the descriptor that holds the lock.
+
+    The installer inherits it: should this process be killed, the next one waits for the installer, which goes on.
+    """
+    with file.open("w") as guard:
+        try:
+            fcntl.flock(guard, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            print("another process is building the toolchain's root: waiting for it", flush=True)
+            fcntl.flock(guard, fcntl.LOCK_EX)
+        except OSError:  # a file system without locks
+            pass
+        yield guard.fileno()
+
+
+def _build(
+    settings: Settings, archive: apt.Archive, lock_text: str, root: Path, log: IO[str], guard: int
+) -> None:
     part = root.with_name(root.name + ".part")
     remove(part)
     remove(root)
-    part.parent.mkdir(parents=True, exist_ok=True)
     lock = apt.parse_lock(lock_text, "debian.lock")
     with tempfile.TemporaryDirectory(prefix="ironsweep-") as scratch:
-        _install(settings, archive, lock, part, Path(scratch), log)
+        _install(settings, archive, lock, part, Path(scratch), log, guard)
     installed = _installed(part)
     if installed != lock:
         remove(part)
         raise UserError(f"the installed packages are not those of the lock: {_difference(lock, installed)}")
     for name in _UNNEEDED:
         shutil.rmtree(part / name, ignore_errors=True)
-    (part / MARK).write_text(json.dumps({"lock_sha256": digest}) + "\n")
+    (part / MARK).write_text(json.dumps({"lock_sha256": lock_digest(lock_text)}) + "\n")
     part.rename(root)
 
 
 def _install(
-    settings: Settings, archive: apt.Archive, lock: apt.Lock, part: Path, scratch: Path, log: IO[str]
+    settings: Settings, archive: apt.Archive, lock: apt.Lock, part: Path, scratch: Path, log: IO[str], guard: int
 ) -> None:
     assert settings.packages is not None
     pins = scratch / "lock"
@@ -154,19 +182,20 @@ def _install(
     print("+", *command, file=log, flush=True)
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
     if as_root:
-        returncode = subprocess.run(command, stdout=log, stderr=log, env=environment, check=False).returncode
+        done = subprocess.run(command, stdout=log, stderr=log, env=environment, pass_fds=[guard], check=False)
+        returncode = done.returncode
     else:
-        returncode = _unpack(command, part, environment, log)
+        returncode = _unpack(command, part, environment, log, guard)
     if returncode != 0:
         log.flush()
         raise UserError(f"mmdebstrap failed with exit status {returncode}; its messages are in {log.name}")
 
 
-def _unpack(command: list[str], part: Path, environment: dict[str, str], log: IO[str]) -> int:
+def _unpack(command: list[str], part: Path, environment: dict[str, str], log: IO[str], guard: int) -> int:
     """Run mmdebstrap in a user namespace and unpack its archive, so that all files belong to this user."""
     part.mkdir()
     unpack = ["tar", "--extract", "--directory", str(part), "--no-same-owner", "--exclude=./dev/*"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment) as made:
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, env=environment, pass_fds=[guard]) as made:
         tar = subprocess.run(unpack, stdin=made.stdout, stdout=log, stderr=log, check=False)
     return made.returncode or tar.returncode
 
