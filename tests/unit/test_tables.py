@@ -1,0 +1,192 @@
+"""Tables have a row for every planned cell, and numbers only where there is a proven result."""
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from ironsweep import tables
+from ironsweep.planned import read_plan
+from ironsweep.tables import CELL_COLUMNS, CODEGEN_COLUMNS, RATIO_COLUMNS, System
+from synthetic import HOST, NVIDIA, planned_cell, record_of, sweep
+
+Row = dict[str, Any]
+BASELINE = {"host": "cpp_openmp", "nvidia": "cuda"}
+
+
+def judged(cells: list[Row], records: dict[str, Row], golden: Any) -> list[Row]:
+    return tables.judged_cells(System("laptop", cells, records), golden, {})
+
+
+def compared(cells: list[Row], records: dict[str, Row], golden: Any) -> list[Row]:
+    system = System("laptop", cells, records)
+    return list(tables.ratios(judged(cells, records, golden), tables.samples_of([system]), BASELINE))
+
+
+def only(rows: list[Row], **values: Any) -> list[Row]:
+    return [row for row in rows if all(row[key] == value for key, value in values.items())]
+
+
+def test_every_planned_cell_has_a_row() -> None:
+    cells, records, golden = sweep()
+    gone = cells[5]["id"]
+    del records[gone]
+    rows = judged(cells, records, golden)
+    assert sorted(row["id"] for row in rows) == sorted(cell["id"] for cell in cells)
+    (row,) = only(rows, id=gone)
+    assert (row["status"], row["reason"]) == ("not_run", "no record")
+    assert "median_s" not in row
+
+
+def test_order_does_not_depend_on_that_of_the_plan() -> None:
+    cells, records, golden = sweep()
+    assert judged(cells[::-1], records, golden) == judged(cells, records, golden)
+
+
+def test_planted_kernels_verify_the_whole_system() -> None:
+    cells, records, golden = sweep()
+    assert all(row["verified"] for row in judged(cells, records, golden))
+    caught = only(cells, kernel="Planted_NOTHING")[0]["id"]
+    records[caught]["checksums"] = records[only(cells, kernel="Stream_TRIAD")[0]["id"]]["checksums"]
+    assert not any(row["verified"] for row in judged(cells, records, golden))
+
+
+def test_statistics_and_rates_are_rajaperfs() -> None:
+    record = record_of(planned_cell(), 1.0) | {
+        "seconds_per_rep": [1.0, 2.0, 4.0],
+        "bytes_read": 2**30,
+        "bytes_written": 2**30,
+        "bytes_modified": 2**30,
+        "bytes_atomic": 2**29,
+        "flops": 6e9,
+    }
+    row = tables.statistics_of(record)
+    assert (row["n"], row["median_s"], row["min_s"]) == (3, 2.0, 1.0)
+    assert row["bandwidth_gib_per_s"] == (1 + 1 + 2 * 1.5) / 2
+    assert row["gflop_per_s"] == 3.0
+
+
+def test_a_wrong_result_has_no_time() -> None:
+    cells, records, golden = sweep()
+    wrong = cells[0]["id"]
+    records[wrong]["checksums"][-1] = None
+    (row,) = only(judged(cells, records, golden), id=wrong)
+    assert row["status"] == "wrong_result" and "median_s" not in row
+
+
+def test_speed_is_the_baselines_time_over_the_variants() -> None:
+    cells, records, golden = sweep()
+    for cell in cells:
+        time = {"cpp_openmp": 2.0, "cpp_seq": 8.0, "rust_offload": 1.0}[cell["variant"]]
+        records[cell["id"]]["seconds_per_rep"] = [time] * 10
+    rows = compared(cells, records, golden)
+    assert {row["variant"] for row in rows} == {"cpp_seq", "rust_offload"}
+    for row in only(rows, region="launch_sync"):
+        expected = {"cpp_seq": 0.25, "rust_offload": 2.0}[row["variant"]]
+        assert (row["speed"], row["ci_low"], row["ci_high"]) == (expected, expected, expected)
+        assert (row["status"], row["n"], row["baseline_n"]) == ("ok", 10, 10)
+
+
+def test_what_has_no_counterpart_is_said_and_not_divided() -> None:
+    cells, records, golden = sweep()
+    rows = only(compared(cells, records, golden), region="with_transfers")
+    assert len(rows) == 15
+    assert {(row["status"], row["reason"]) for row in rows} == {("no_baseline", "no baseline cell has this contract")}
+    assert not any("speed" in row for row in rows)
+
+
+def test_other_repetitions_are_another_contract() -> None:
+    cells, records, golden = sweep()
+    baseline = only(cells, kernel="Stream_TRIAD", variant="cpp_openmp", size=1000)[0]
+    baseline["reps"] = 1000
+    rows = only(compared(cells, records, golden), kernel="Stream_TRIAD", size=1000, region="launch_sync")
+    assert {row["status"] for row in rows} == {"no_baseline"}
+    assert all("reps is 20 in one and 1000 in the other" in row["reason"] for row in rows)
+
+
+def test_failures_of_either_side_are_named() -> None:
+    cells, records, golden = sweep()
+    baseline = only(cells, kernel="Stream_TRIAD", variant="cpp_openmp", size=1000)[0]
+    variant = only(cells, kernel="Apps_FIR", variant="cpp_seq", size=1000)[0]
+    for cell in (baseline, variant):
+        records[cell["id"]] |= {"status": "crashed", "message": "signal 11"}
+    rows = compared(cells, records, golden)
+    (own,) = only(rows, kernel="Apps_FIR", variant="cpp_seq", size=1000)
+    assert (own["status"], own["reason"]) == ("crashed", "signal 11")
+    (other,) = only(rows, kernel="Stream_TRIAD", variant="cpp_seq", size=1000)
+    assert (other["status"], other["reason"]) == ("no_baseline", "the baseline cell is crashed: signal 11")
+
+
+def test_systems_do_not_mix() -> None:
+    host, nvidia = sweep("laptop"), sweep("server", variants=HOST[:2])
+    systems = [System("laptop", *host[:2]), System("server", *nvidia[:2])]
+    cells = [row for system in systems for row in tables.judged_cells(system, host[2], {})]
+    rows = list(tables.ratios(cells, tables.samples_of(systems), BASELINE))
+    assert {row["status"] for row in only(rows, system="server")} == {"no_baseline"}
+
+
+def test_imported_records_are_cells_of_their_own_system() -> None:
+    cells, records, golden = sweep("h200", "nvidia", "sm_90", NVIDIA)
+    system = tables.imported_system("from_afar", records.values())
+    rows = tables.judged_cells(system, golden, {})
+    assert len(rows) == len(cells)
+    assert {row["system"] for row in rows} == {"from_afar"}
+    assert {row["status"] for row in only(rows, kind="measure")} == {"ok"}
+    assert all(row["verified"] for row in rows)
+
+
+def test_plan_is_read_with_its_types(tmp_path: Path) -> None:
+    cell = planned_cell(system="a", id="0000000000001e10") | {"reason_planned": ""}
+    with (tmp_path / "cells.csv").open("w", newline="") as file:
+        table = csv.DictWriter(file, list(cell))
+        table.writeheader()
+        table.writerow(cell)
+    (row,) = read_plan(tmp_path / "cells.csv")
+    assert row == cell | {"reason_planned": None}
+    (system,) = tables.planned_systems([row], [{"system": "a", "id": row["id"]}, {"system": "b", "id": "x"}])
+    assert (system.name, system.cells, list(system.records)) == ("a", [row], [row["id"]])
+
+
+def test_tables_come_back_as_they_were(tmp_path: Path) -> None:
+    cells, records, golden = sweep()
+    del records[cells[0]["id"]]
+    frame = tables.frame_of(judged(cells, records, golden), CELL_COLUMNS)
+    tables.write_table(frame, tmp_path / "cells.csv", tmp_path / "cells.parquet")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.csv", "cells.parquet"]
+    from_parquet = tables.read_table(tmp_path / "cells.parquet")
+    pd.testing.assert_frame_equal(from_parquet, frame, check_dtype=False)
+    from_csv = pd.read_csv(tmp_path / "cells.csv", dtype={"id": str})
+    assert from_csv["median_s"].equals(frame["median_s"])  # to the last bit
+    assert from_csv["id"].tolist() == frame["id"].tolist()
+    assert list(from_csv.columns) == CELL_COLUMNS
+    before = (tmp_path / "cells.csv").read_bytes()
+    tables.write_table(frame, tmp_path / "cells.csv", tmp_path / "cells.parquet")
+    assert (tmp_path / "cells.csv").read_bytes() == before
+
+
+@pytest.mark.parametrize("columns", [CELL_COLUMNS, RATIO_COLUMNS, CODEGEN_COLUMNS])
+def test_empty_tables_have_their_columns_and_types(columns: list[str], tmp_path: Path) -> None:
+    tables.write_table(tables.frame_of([], columns), tmp_path / "t.csv", tmp_path / "t.parquet")
+    assert list(tables.read_table(tmp_path / "t.parquet").columns) == columns
+
+
+def test_codegen_rows_are_ordered_and_may_lack_what_an_architecture_does_not_have(tmp_path: Path) -> None:
+    files = {
+        "b/sm_90.json": {"kernel": "B", "arch": "sm_90", "status": "ok", "registers": 32, "code_bytes": 640},
+        "a/sm_90.json": {"kernel": "A", "arch": "sm_90", "status": "build_failed", "reason": "no exp"},
+        "a/gfx90a.json": {"kernel": "A", "arch": "gfx90a", "status": "ok", "vgprs": 12, "sgprs": 20},
+    }
+    for name, content in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(json.dumps(content))
+    frame = tables.frame_of(tables.codegen_rows(tmp_path / name for name in files), CODEGEN_COLUMNS)
+    assert frame[["kernel", "arch"]].values.tolist() == [["A", "gfx90a"], ["A", "sm_90"], ["B", "sm_90"]]
+    assert frame["registers"].isna().tolist() == [True, True, False]
+    assert frame["registers"].iloc[2] == 32
+
+
+def test_count_by_status() -> None:
+    cells = pd.DataFrame({"status": ["not_run", "ok", "ok"]})
+    assert tables.count_by_status(cells) == {"ok": 2, "not_run": 1}

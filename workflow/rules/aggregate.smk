@@ -1,0 +1,66 @@
+# From records to tables: golden results, and one row with a final status for every planned cell.
+
+import json
+
+# Records of other machines: those that were taken in, and the file that this call names.
+IMPORTS = sorted(
+    {path.stem for path in Path("results/imported").glob("*.jsonl")} | ({IMPORT_NAME} if "records" in config else set())
+)
+
+
+localrules:
+    golden,
+    aggregate,
+
+
+# Only what the existing file lacks is computed, so a further size costs no more than itself.
+rule golden:
+    input:
+        plan="results/plan/cells.csv",
+        imported=expand("results/imported/{name}.jsonl", name=IMPORTS),
+        script="workflow/scripts/golden.py",
+        sources=expand("workflow/scripts/ironsweep/{module}.py", module=["checksum", "golden"]),
+    output:
+        update("results/golden/{kernel}.json"),
+    log:
+        "results/logs/golden/{kernel}.log",
+    message:
+        "Computing golden results of {wildcards.kernel}"
+    shell:
+        "python {input.script} --kernel {wildcards.kernel} --plan {input.plan} --imported {input.imported}"
+        " --sources {input.sources} --out {output} > {log} 2>&1"
+
+
+rule aggregate:
+    input:
+        plan="results/plan/cells.csv",
+        records=[f"results/records/{system}/{kernel}.jsonl" for system, kernel in PLAN.by_job],
+        imported=expand("results/imported/{name}.jsonl", name=IMPORTS),
+        golden=expand("results/golden/{kernel}.json", kernel=KERNELS),
+        references="workflow/resources/rajaperf_reference_checksums.csv",
+        codegen=[
+            f"results/codegen/{kernel.name}/{arch}.json"
+            for kernel in SETTINGS.all_kernels
+            for arch in PLAN.images(kernel.name)
+        ],
+        script="workflow/scripts/aggregate.py",
+        sources=expand(
+            "workflow/scripts/ironsweep/{module}.py",
+            module=["checksum", "golden", "judge", "planned", "records", "statistics", "tables"],
+        ),
+    output:
+        expand(
+            "results/tables/{table}.{format}",
+            table=["cells", "ratios", "codegen", "problems"],
+            format=["csv", "parquet"],
+        ),
+    log:
+        "results/logs/aggregate.log",
+    params:
+        baseline=json.dumps(dict(SETTINGS.baseline)),
+    message:
+        "Judging results and writing tables"
+    shell:
+        "python {input.script} --plan {input.plan} --records {input.records} --imported {input.imported}"
+        " --golden {input.golden} --references {input.references} --codegen {input.codegen}"
+        " --baseline {params.baseline:q} --out results/tables > {log} 2>&1"

@@ -1,0 +1,66 @@
+"""Rule aggregate: from records to tables of cells, ratios to the baseline, device images and damaged records."""
+
+import argparse
+import json
+from pathlib import Path
+
+from ironsweep import tables
+from ironsweep.errors import run_main
+from ironsweep.golden import load
+from ironsweep.judge import read_references
+from ironsweep.planned import Row, read_plan
+from ironsweep.records import Problem, read_records
+from ironsweep.tables import System
+
+
+def main() -> None:
+    """Judge every planned and imported cell and write the tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--plan", type=Path, required=True, help="table of the planned cells")
+    parser.add_argument("--records", type=Path, nargs="*", default=[], help="records of the planned cells")
+    parser.add_argument("--imported", type=Path, nargs="*", default=[], help="NAME.jsonl: records of other machines")
+    parser.add_argument("--golden", type=Path, nargs="+", required=True, help="KERNEL.json: golden results")
+    parser.add_argument("--references", type=Path, required=True, help="RAJAPerf's checksums")
+    parser.add_argument("--codegen", type=Path, nargs="*", default=[], help="JSON files about device images")
+    parser.add_argument("--baseline", type=json.loads, required=True, help="JSON object: baseline variant by device")
+    parser.add_argument("--out", type=Path, required=True, help="folder for the tables")
+    arguments = parser.parse_args()
+
+    systems, problems = _read(arguments.plan, arguments.records, arguments.imported)
+    golden = {path.stem: load(path) for path in arguments.golden}
+    references = read_references(arguments.references)
+    cells = [row for system in systems for row in tables.judged_cells(system, golden, references)]
+    ratios = tables.ratios(cells, tables.samples_of(systems), arguments.baseline)
+    codegen = tables.codegen_rows(arguments.codegen)
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    for name, rows, columns in (
+        ("cells", cells, tables.CELL_COLUMNS),
+        ("ratios", ratios, tables.RATIO_COLUMNS),
+        ("codegen", codegen, tables.CODEGEN_COLUMNS),
+        ("problems", [vars(problem) for problem in problems], tables.PROBLEM_COLUMNS),
+    ):
+        tables.write_table(
+            tables.frame_of(rows, columns), arguments.out / f"{name}.csv", arguments.out / f"{name}.parquet"
+        )
+    for problem in problems:
+        print(f"left out: {problem}")
+
+
+def _read(plan: Path, records: list[Path], imported: list[Path]) -> tuple[list[System], list[Problem]]:
+    """All systems with their records, and what was wrong in the files."""
+    measured: list[Row] = []
+    problems: list[Problem] = []
+    for path in records:
+        found, wrong = read_records(path)
+        measured += found
+        problems += wrong
+    systems = tables.planned_systems(read_plan(plan), measured)
+    for path in imported:
+        found, wrong = read_records(path)
+        systems.append(tables.imported_system(path.stem, found))
+        problems += wrong
+    return systems, problems
+
+
+if __name__ == "__main__":
+    run_main(main)
