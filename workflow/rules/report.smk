@@ -1,0 +1,40 @@
+# From tables to what people look at.
+
+
+localrules:
+    figures,
+    summary,
+
+
+rule figures:
+    input:
+        cells="results/tables/cells.parquet",
+        ratios="results/tables/ratios.parquet",
+        script="workflow/scripts/figures.py",
+        sources=expand("workflow/scripts/ironsweep/{module}.py", module=["figures", "tables"]),
+    output:
+        report(directory("results/figures/{system}"), patterns=["{name}.svg"], category="{system}"),
+    log:
+        "results/logs/figures/{system}.log",
+    message:
+        "Drawing the figures of {wildcards.system}"
+    shell:
+        "python {input.script} --system {wildcards.system} --cells {input.cells} --ratios {input.ratios}"
+        " --out {output} > {log} 2>&1"
+
+
+rule summary:
+    input:
+        cells="results/tables/cells.parquet",
+        ratios="results/tables/ratios.parquet",
+        figures=expand("results/figures/{system}", system=[*SYSTEMS, *IMPORTS]),
+        script="workflow/scripts/summary.py",
+        sources=expand("workflow/scripts/ironsweep/{module}.py", module=["summary", "tables"]),
+    output:
+        "results/summary.txt",
+    log:
+        "results/logs/summary.log",
+    message:
+        "Writing {output}"
+    shell:
+        "python {input.script} --tables results/tables --figures {input.figures} --out {output} > {log} 2>&1"

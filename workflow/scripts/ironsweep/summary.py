@@ -1,0 +1,51 @@
+"""The few lines that a person wants to see when a run has ended."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+from matplotlib.ticker import EngFormatter
+
+from ironsweep.tables import count_by_status
+
+_seconds = EngFormatter(unit="s", places=2)
+
+
+def summary(cells: pd.DataFrame, ratios: pd.DataFrame, tables: Path, figures: list[Path]) -> str:
+    """Results at the largest size, counts, verdicts and where everything is, as text.
+
+    Args:
+        cells: the cells table.
+        ratios: the ratios table.
+        tables: the folder of the tables.
+        figures: the folders of the figures.
+    """
+    lines = [line for system in cells["system"].unique() for line in _of_system(system, cells, ratios)]
+    drawn = [str(path) for folder in figures for path in sorted(folder.glob("*.svg"))]
+    return "\n".join([*lines, "", f"tables   {tables}", *(f"figure   {path}" for path in drawn)]) + "\n"
+
+
+def _of_system(system: str, cells: pd.DataFrame, ratios: pd.DataFrame) -> Iterator[str]:
+    own = cells[cells["system"] == system]
+    measured = own[own["kind"] == "measure"]
+    yield f"{system}: {_counts(measured)} of {len(measured)} measured cells"
+    yield f"  correctness checks: {_counts(own[own['kind'] == 'check'])}"
+    yield f"  planted wrong kernels: {_counts(own[own['kind'] == 'planted'])}: {_verdict(own)}"
+    shown = measured[measured["status"] == "ok"]
+    own_ratios = ratios[(ratios["system"] == system) & (ratios["status"] == "ok")]
+    for (kernel, arch, region), group in shown.groupby(["kernel", "arch", "region"], sort=False):
+        size = group["size"].max()
+        texts = []
+        for _, row in group[group["size"] == size].iterrows():
+            speed = own_ratios[own_ratios["id"] == row["id"]]
+            relative = f" ({speed['speed'].iloc[0]:.2f}x {speed['baseline_variant'].iloc[0]})" if len(speed) else ""
+            texts.append(f"{row['variant']} {_seconds(row['median_s'])}{relative}")
+        yield f"  {kernel} {arch} {region} {size:,}: " + ", ".join(texts)
+
+
+def _counts(cells: pd.DataFrame) -> str:
+    return ", ".join(f"{count} {status}" for status, count in count_by_status(cells).items()) or "none"
+
+
+def _verdict(cells: pd.DataFrame) -> str:
+    return "verified" if cells["verified"].all() else "UNVERIFIED, do not use these results"
