@@ -30,8 +30,10 @@ TOOLS: dict[tuple[str, str], tuple[str, ...]] = {
     ("rust_offload", "amd"): ("device_libs",),
     ("rust_liboffload", "nvidia"): ("ptxas", "libdevice"),
     ("rust_liboffload", "amd"): ("device_libs",),
-    ("cuda", "nvidia"): ("nvcc",),
-    ("hip", "amd"): ("hipcc",),
+    ("cpp_seq", "host"): ("clang++",),
+    ("cpp_openmp", "host"): ("clang++",),
+    ("cuda", "nvidia"): ("nvcc", "cuda_libs"),
+    ("hip", "amd"): ("hipcc", "hip_libs"),
 }
 
 NO_GPU = {
@@ -171,7 +173,7 @@ def build_obstacle(settings: Settings, toolchain: Toolchain | None, tools: Seque
         return f"no, {'; '.join(reasons)}" if reasons else None
     if settings.kind == "debian" and (reason := root.missing()):
         return f"no, {reason}"
-    nvidia = {"nvcc", "ptxas", "libdevice"}
+    nvidia = {"nvcc", "ptxas"}
     if nvidia.intersection(tools) and settings.cuda not in ("auto", "wheels") and cuda.on_path() is None:
         return f"no, {cuda.HOW_TO_GET}"
     return "after `make run`"

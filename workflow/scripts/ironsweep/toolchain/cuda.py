@@ -45,6 +45,12 @@ def static_runtime(home: Path) -> Path | None:
     return next((home / folder / "libcudart_static.a" for folder in ("lib64", "lib") if (home / folder / "libcudart_static.a").is_file()), None)
 
 
+def libraries(home: Path) -> Path | None:
+    """The folder of a toolkit that holds its static runtime library."""
+    places = (home / name for name in ("lib64", "lib", "targets/x86_64-linux/lib"))
+    return next((folder for folder in places if (folder / "libcudart_static.a").exists()), None)
+
+
 def is_toolkit(home: Path) -> bool:
     """Whether a folder is a toolkit that can assemble PTX and link the device library."""
     return os.access(home / "bin/ptxas", os.X_OK) and libdevice(home) is not None
@@ -121,6 +127,8 @@ def _install(wheels: Path, requirements: Path, log: IO[str]) -> Path:
         if done.returncode != 0:
             errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["see the log"]
             raise UserError(f"the wheels of {requirements} cannot be installed ({errors[-1]})")
+        if unpacked := _home(part):
+            (unpacked / "lib64").symlink_to("lib")  # where nvcc looks for its libraries
         part.rename(wheels)
         home = _home(wheels)
     if home is None:

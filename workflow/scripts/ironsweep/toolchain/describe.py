@@ -109,19 +109,14 @@ def _tool(name: str, setting: ToolSetting, path: str | None, script: str, remedy
 
 
 def _cuda_tools(cuda: cuda_.Cuda, script: str) -> dict[str, Tool]:
-    tools = {}
-    for name in ("nvcc", "ptxas"):
-        if cuda.home is None:
-            tools[name] = Tool(missing=f"{name}: {cuda.missing}")
-        else:
-            setting = ToolSetting((name,))
-            found = Path(cuda.home) / "bin" / name
-            tools[name] = _tool(name, setting, str(found) if found.exists() else None, script, cuda_.HOW_TO_GET)
-    library = cuda_.libdevice(Path(cuda.home)) if cuda.home else None
-    tools["libdevice"] = Tool(str(library), tools["ptxas"].version) if library else Tool(missing=f"libdevice: {cuda.missing}")
-    runtime = cuda_.static_runtime(Path(cuda.home)) if cuda.home else None
-    lacking = f"cuda_libs: {cuda.missing or f'no libcudart_static.a in {cuda.home}; {cuda_.HOW_TO_GET}'}"
-    tools["cuda_libs"] = Tool(str(runtime.parent)) if runtime else Tool(missing=lacking)
+    names = ("nvcc", "ptxas", "libdevice", "cuda_libs")
+    if cuda.home is None:
+        return {name: Tool(missing=f"{name}: {cuda.missing}") for name in names}
+    home = Path(cuda.home)
+    found = {name: file if (file := home / "bin" / name).exists() else None for name in ("nvcc", "ptxas")}
+    tools = {name: _tool(name, ToolSetting((name,)), file and str(file), script, cuda_.HOW_TO_GET) for name, file in found.items()}
+    for name, place in (("libdevice", cuda_.libdevice(home)), ("cuda_libs", cuda_.libraries(home))):
+        tools[name] = Tool(str(place)) if place else Tool(missing=f"{name}: not in {home}; {cuda_.HOW_TO_GET}")
     return tools
 
 
@@ -156,7 +151,7 @@ def _check_llvm(rustc_llvm: str, tools: Mapping[str, Tool]) -> None:
 
 def _write_wrappers(folder: Path, tools: Mapping[str, Tool]) -> None:
     """A wrapper for each tool that is there; those of an earlier toolchain are removed."""
-    programs = {name: str(tool.path) for name, tool in tools.items() if tool.path and tool.version and name != "libdevice"}
+    programs = {name: str(tool.path) for name, tool in tools.items() if tool.path and tool.version}
     for name, path in programs.items():
         enter.write_executable(folder / "bin" / name, enter.wrapper(path))
     for stale in (folder / "bin").iterdir():

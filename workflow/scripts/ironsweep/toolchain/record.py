@@ -10,6 +10,11 @@ from typing import Any
 from ironsweep.errors import UserError
 
 
+# Files and folders that a build needs beside its tools: sources of core, AMD's and NVIDIA's device libraries,
+# libomptarget and liboffload, libamdhip64, CUDA's static runtime.
+PLACES = ("rust_src", "device_libs", "libdevice", "offload_libs", "hip_libs", "cuda_libs")
+
+
 @dataclass(frozen=True)
 class Tool:
     """A tool or folder: where it is as the tools see it (in a root: inside it), or why it is missing."""
@@ -43,7 +48,7 @@ class Toolchain:
         return {
             **asdict(self),
             "tools": {name: {k: v for k, v in asdict(tool).items() if v is not None} for name, tool in self.tools.items()},
-            **{name: self.tools[name].path for name in ("rust_src", "device_libs", "libdevice", "offload_libs", "hip_libs")},
+            **{name: self.tools[name].path for name in PLACES},
         }
 
 
