@@ -88,6 +88,7 @@ def paper_style() -> Iterator[None]:
         "grid.linewidth": 0.4,
         "grid.color": "0.9",
         "lines.linewidth": 1.0,
+        "figure.constrained_layout.wspace": 0.05,
         "svg.hashsalt": "ironsweep",
         "svg.fonttype": "path",
     }
@@ -207,24 +208,27 @@ def _draw_times(axes: Axes, panel: pd.DataFrame, variants: Sequence[str]) -> Non
     axes.set(xscale="log", yscale="log")
     axes.grid(visible=True, which="major")
     measured = panel[panel["status"] == "ok"]
-    sns.lineplot(
-        data=measured,
-        x="size",
-        y="median_s",
-        hue="variant",
-        style="variant",
-        hue_order=list(variants),
-        style_order=list(variants),
-        palette={variant: _style(variant).colour for variant in variants},
-        markers={variant: _style(variant).marker for variant in variants},
-        dashes=False,
-        markersize=4.5,
-        errorbar=None,
-        legend=False,
-        ax=axes,
-    )
-    for variant, rows in measured.groupby("variant", sort=False):
-        axes.vlines(rows["size"], rows["ci_low_s"], rows["ci_high_s"], color=_style(str(variant)).colour, linewidth=1.4)
+    if not measured.empty:
+        sns.lineplot(
+            data=measured,
+            x="size",
+            y="median_s",
+            hue="variant",
+            style="variant",
+            hue_order=list(variants),
+            style_order=list(variants),
+            palette={variant: _style(variant).colour for variant in variants},
+            markers={variant: _style(variant).marker for variant in variants},
+            dashes=False,
+            markersize=4.5,
+            errorbar=None,
+            legend=False,
+            ax=axes,
+        )
+        for variant, rows in measured.groupby("variant", sort=False):
+            axes.vlines(
+                rows["size"], rows["ci_low_s"], rows["ci_high_s"], color=_style(str(variant)).colour, linewidth=1.4
+            )
     axes.set(xlabel="", ylabel="")
     axes.xaxis.set_major_locator(FixedLocator(_spread(sorted(panel["size"].unique()))))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda size, _: _readable(size)))
@@ -287,16 +291,7 @@ def _draw_speeds(axes: Axes, panel: pd.DataFrame, kernels: Sequence[str], varian
         height = kernels.index(row["kernel"]) + 0.8 * offset
         if row["status"] == "ok":
             axes.hlines(height, row["ci_low"], row["ci_high"], color=style.colour, linewidth=1.4, zorder=2)
-            axes.plot(
-                row["speed"],
-                height,
-                style.marker,
-                color=style.colour,
-                markersize=4.5,
-                markeredgecolor="white",
-                markeredgewidth=0.4,
-                zorder=3,
-            )
+            axes.plot(row["speed"], height, style.marker, color=style.colour, markersize=4, markeredgewidth=0, zorder=3)
         else:
             _letter(axes, 0.04, height, row["status"], variant, transform=axes.get_yaxis_transform())
     for boundary in range(1, len(kernels)):
