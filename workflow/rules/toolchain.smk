@@ -50,10 +50,10 @@ if HAS_ROOT:
             lock=rules.toolchain_lock.output.lock,
         output:
             record=f"{TOOLCHAIN_DIR}/root.json",
-        params:
-            root=f"{TOOLCHAIN_DIR}/root",
         log:
             "results/logs/toolchain/root.log",
+        params:
+            root=f"{TOOLCHAIN_DIR}/root",
         message:
             "Installing the toolchain's packages into {params.root} (once; takes one to three minutes)"
         shell:
@@ -68,11 +68,11 @@ rule toolchain_cuda:
         requirements="requirements/cuda.txt",
     output:
         record=f"{TOOLCHAIN_DIR}/cuda.json",
+    log:
+        "results/logs/toolchain/cuda.log",
     params:
         found=str(cuda.on_path()),
         wheels=f"{TOOLCHAIN_DIR}/cuda",
-    log:
-        "results/logs/toolchain/cuda.log",
     message:
         "Looking for NVIDIA's compiler"
     shell:
@@ -90,10 +90,10 @@ rule toolchain:
         description="results/toolchain/toolchain.json",
         enter="results/toolchain/enter",
         tools=directory("results/toolchain/bin"),
-    params:
-        root=f"{TOOLCHAIN_DIR}/root",
     log:
         "results/logs/toolchain/toolchain.log",
+    params:
+        root=f"{TOOLCHAIN_DIR}/root",
     message:
         "Describing the toolchain in {output.description}"
     shell:
@@ -107,10 +107,10 @@ rule toolchain_runtime:
     output:
         run="results/toolchain/runtime/run",
         libraries=directory("results/toolchain/runtime/lib"),
-    params:
-        runtime="results/toolchain/runtime",
     log:
         "results/logs/toolchain/runtime.log",
+    params:
+        runtime="results/toolchain/runtime",
     message:
         "Collecting the loader and libraries that built programs run with"
     shell:
@@ -119,10 +119,10 @@ rule toolchain_runtime:
 
 
 rule doctor:
-    params:
-        toolchain=SETTINGS.toolchain,
     log:
         "results/logs/toolchain/doctor.log",
+    params:
+        toolchain=SETTINGS.toolchain,
     message:
         "Looking at what this machine has"
     shell:

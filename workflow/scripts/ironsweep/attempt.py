@@ -168,8 +168,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Run a build step; its failure becomes a note in its outputs.")
     parser.add_argument("--step", help="name of the step, for the note (default: the name of the first output)")
     parser.add_argument("--log", type=Path, required=True, help="file for the command's messages")
-    parser.add_argument("--toolchain", type=Path, default=Path("results/toolchain/toolchain.json"), help="toolchain.json")
-    parser.add_argument("--requires", nargs="+", default=[], metavar="TOOL", help="tools without which it is unsupported")
+    parser.add_argument(
+        "--toolchain", type=Path, default=Path("results/toolchain/toolchain.json"), help="toolchain.json"
+    )
+    parser.add_argument(
+        "--requires", nargs="+", default=[], metavar="TOOL", help="tools without which it is unsupported"
+    )
     parser.add_argument("--inputs", nargs="*", type=Path, default=[], help="files that may be notes")
     parser.add_argument("--outputs", nargs="+", type=Path, required=True)
     parser.add_argument("command", nargs="+", help="the command, after --")

@@ -37,7 +37,7 @@ TOOLS: dict[tuple[str, str], tuple[str, ...]] = {
 }
 
 NO_GPU = {
-    "nvidia": "no NVIDIA GPU: install NVIDIA's driver, or take the bundle to a machine that has one (`snakemake bundle`)",
+    "nvidia": "no NVIDIA GPU: install the driver, or take the bundle to a machine that has one (`snakemake bundle`)",
     "amd": "no AMD GPU: its kernel driver makes /dev/kfd, which is not there",
 }
 
@@ -107,9 +107,9 @@ def machine() -> Iterator[Item]:
 def toolchain_items(settings: Settings, toolchain: Toolchain | None, damaged: str | None) -> Iterator[Item]:
     """What the toolchain is made with, and every tool of it if it is built."""
     if settings.kind == "debian":
-        for tool, package in (("mmdebstrap", "mmdebstrap"), ("bwrap", "bubblewrap")):
-            found = run([tool, "--version"])
-            yield Item(tool, (found and probe.version_in(found)) or f"missing: apt-get install {package}")
+        for program, package in (("mmdebstrap", "mmdebstrap"), ("bwrap", "bubblewrap")):
+            found = run([program, "--version"])
+            yield Item(program, (found and probe.version_in(found)) or f"missing: apt-get install {package}")
         if reason := root.missing():
             yield Item("root", f"cannot be made: {reason}")
     if toolchain is None:
@@ -151,7 +151,9 @@ def gpu_items(here: dict[str, list[str]]) -> Iterator[Item]:
 def schedulers() -> Iterator[Item]:
     """The schedulers whose commands are here; Slurm is the one that the profiles are written for."""
     slurm = run(["sbatch", "--version"])
-    yield Item("slurm", slurm.strip().removeprefix("slurm").strip() if slurm else "none (sbatch): jobs run on this machine")
+    yield Item(
+        "slurm", slurm.strip().removeprefix("slurm").strip() if slurm else "none (sbatch): jobs run on this machine"
+    )
     for name, command in (("pbs", "qsub"), ("lsf", "bsub"), ("flux", "flux")):
         if shutil.which(command):
             yield Item(name, f"{command} is here, but there is no profile for it")

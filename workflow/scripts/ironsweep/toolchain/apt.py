@@ -1,6 +1,6 @@
 """Finds the host's Debian archive and resolves the exact versions of all packages of the root (the lock).
 
-apt-get runs here with a folder of its own (lists, cache, an empty package status): the host's package system is only read.
+apt-get runs here with a folder of its own (lists, cache, an empty package status): the host's own is only read.
 """
 
 from __future__ import annotations
@@ -19,7 +19,19 @@ DEBIAN_KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 
 # Suites of Debian's own archive, by which its entry is told from other archives' (which may sit on the same host).
 DEBIAN_RELEASES = frozenset(
-    "bullseye bookworm trixie forky duke sid oldoldstable oldstable stable testing unstable".split()
+    [
+        "bullseye",
+        "bookworm",
+        "trixie",
+        "forky",
+        "duke",
+        "sid",
+        "oldoldstable",
+        "oldstable",
+        "stable",
+        "testing",
+        "unstable",
+    ]
 )
 
 # The host's apt options that matter for reaching an archive.
@@ -52,10 +64,8 @@ class Archive:
 
     def source_lines(self, suites: tuple[str, ...]) -> list[str]:
         """One-line apt sources for these suites (component main)."""
-        return [
-            f"deb [signed-by={','.join(self.keys)}] {self.security_mirror if is_security(suite) else self.mirror} {suite} main"
-            for suite in suites
-        ]
+        uris = {suite: self.security_mirror if is_security(suite) else self.mirror for suite in suites}
+        return [f"deb [signed-by={','.join(self.keys)}] {uri} {suite} main" for suite, uri in uris.items()]
 
 
 def is_security(suite: str) -> bool:
@@ -66,7 +76,9 @@ def is_security(suite: str) -> bool:
 def parse_one_line(text: str) -> Iterator[Source]:
     """Entries of a ``sources.list`` file; ``deb-src`` lines and comments are left out."""
     for line in text.splitlines():
-        match = re.match(r"\s*deb\s+(?:\[(?P<options>[^\]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s*(?P<components>[^#]*)", line)
+        match = re.match(
+            r"\s*deb\s+(?:\[(?P<options>[^\]]*)\]\s+)?(?P<uri>\S+)\s+(?P<suite>\S+)\s*(?P<components>[^#]*)", line
+        )
         if match is None:
             continue
         options = dict(option.split("=", 1) for option in (match["options"] or "").split() if "=" in option)
@@ -106,7 +118,9 @@ def _deb822_fields(stanza: str) -> dict[str, str]:
 def host_sources(etc_apt: Path = Path("/etc/apt")) -> list[Source]:
     """All enabled entries of the host's apt configuration."""
     one_line = [etc_apt / "sources.list", *sorted((etc_apt / "sources.list.d").glob("*.list"))]
-    found = [source for file in one_line if file.is_file() for source in parse_one_line(file.read_text(errors="replace"))]
+    found = [
+        source for file in one_line if file.is_file() for source in parse_one_line(file.read_text(errors="replace"))
+    ]
     for file in sorted((etc_apt / "sources.list.d").glob("*.sources")):
         found.extend(parse_deb822(file.read_text(errors="replace")))
     return found
@@ -128,7 +142,7 @@ def find_archive(settings: Settings, sources: list[Source], network_options: tup
     for key, uri in uris.items():
         if not uri:
             raise UserError(
-                f"this machine's apt configuration names no Debian archive for `{key}`: set `{key}` in {settings.file}, "
+                f"this machine's apt configuration names no Debian archive for `{key}`: set it in {settings.file}, "
                 "or take a toolchain of kind `path` (config/toolchains/path.yaml)"
             )
     return Archive(
@@ -151,7 +165,8 @@ def _keys(settings: Settings, sources: list[Source]) -> tuple[str, ...]:
     existing = tuple(dict.fromkeys(key for key in keys if Path(key).is_file()))
     if not existing:
         raise UserError(
-            f"no keyring of the Debian archive: `apt-get install debian-archive-keyring`, or set `keyring` in {settings.file}"
+            "no keyring of the Debian archive: `apt-get install debian-archive-keyring`, "
+            f"or set `keyring` in {settings.file}"
         )
     return existing
 
@@ -168,7 +183,13 @@ class PrivateApt:
     def __init__(self, folder: Path, archive: Archive, suites: tuple[str, ...]) -> None:
         """Write the configuration into the (empty) folder."""
         self.folder = folder.resolve()
-        for name in ("etc/preferences.d", "etc/apt.conf.d", "etc/trusted.gpg.d", "state/lists/partial", "cache/archives/partial"):
+        for name in (
+            "etc/preferences.d",
+            "etc/apt.conf.d",
+            "etc/trusted.gpg.d",
+            "state/lists/partial",
+            "cache/archives/partial",
+        ):
             (self.folder / name).mkdir(parents=True)
         (self.folder / "state/status").touch()
         (self.folder / "etc/sources.list").write_text("\n".join(archive.source_lines(suites)) + "\n")
@@ -194,7 +215,9 @@ class PrivateApt:
         done = self.run("apt-get", "-q", "update")
         trouble = [line for line in done.stderr.splitlines() if line.startswith(("E:", "W: Failed", "Err:"))]
         if done.returncode != 0 or trouble:
-            raise UserError("cannot fetch the package lists of the Debian archive: " + " ".join(trouble or [done.stderr.strip()]))
+            raise UserError(
+                "cannot fetch the package lists of the Debian archive: " + " ".join(trouble or [done.stderr.strip()])
+            )
 
     def resolve(self, *wanted: str) -> Lock:
         """The versions that an installation of `wanted` into an empty system would have.
@@ -269,7 +292,9 @@ def check_frozen(lock: Lock, apt: PrivateApt, name: str) -> None:
         if version not in available:
             missing.append(f"{package}: wanted {version}, available {', '.join(available) or 'none'}")
     if missing:
-        raise UserError(f"lock {name} cannot be installed: {'; '.join(missing)}. Set `lock: null` to take the newest versions")
+        raise UserError(
+            f"lock {name} cannot be installed: {'; '.join(missing)}. Set `lock: null` to take the newest versions"
+        )
 
 
 def llvm_major(version: str) -> int | None:
@@ -286,7 +311,9 @@ def rustc_llvm_major(lock: Mapping[str, str], apt: PrivateApt) -> int:
             match = re.search(r"^Depends:.*\blibllvm(\d+)", shown, re.MULTILINE)
             if match:
                 return int(match[1])
-    raise UserError("cannot tell which LLVM the lock's rustc is linked with: it has no libstd-rust package that needs libllvm")
+    raise UserError(
+        "cannot tell which LLVM the lock's rustc is linked with: it has no libstd-rust package that needs libllvm"
+    )
 
 
 def check_llvm(lock: Mapping[str, str], rustc_llvm: int, name: str) -> None:

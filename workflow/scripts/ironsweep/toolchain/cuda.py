@@ -42,7 +42,14 @@ def libdevice(home: Path) -> Path | None:
 
 def static_runtime(home: Path) -> Path | None:
     """CUDA's runtime as a static library in a toolkit's folder."""
-    return next((home / folder / "libcudart_static.a" for folder in ("lib64", "lib") if (home / folder / "libcudart_static.a").is_file()), None)
+    return next(
+        (
+            home / folder / "libcudart_static.a"
+            for folder in ("lib64", "lib")
+            if (home / folder / "libcudart_static.a").is_file()
+        ),
+        None,
+    )
 
 
 def libraries(home: Path) -> Path | None:
@@ -97,7 +104,9 @@ def find(mode: str, wheels: Path, requirements: Path, log: IO[str], search_path:
         if home := on_path(search_path):
             return Cuda("path", str(home))
         if mode == "path":
-            raise UserError("`cuda: path`, but neither nvcc nor ptxas is on PATH with its toolkit: load its module or set PATH")
+            raise UserError(
+                "`cuda: path`, but neither nvcc nor ptxas is on PATH with its toolkit: load its module or set PATH"
+            )
     try:
         return Cuda("wheels", str(_install(wheels, requirements, log)))
     except UserError as error:
@@ -117,7 +126,15 @@ def _install(wheels: Path, requirements: Path, log: IO[str]) -> Path:
             command = [sys.executable, "-m", "pip", "install", "--no-warn-script-location"]
         else:
             command = ["uv", "pip", "install", "--python", sys.executable]
-        command += ["--quiet", "--require-hashes", "--no-deps", "--target", str(part), "--requirement", str(requirements)]
+        command += [
+            "--quiet",
+            "--require-hashes",
+            "--no-deps",
+            "--target",
+            str(part),
+            "--requirement",
+            str(requirements),
+        ]
         print("+", *command, file=log, flush=True)
         try:
             done = subprocess.run(command, stdout=log, stderr=subprocess.PIPE, text=True, check=False)
@@ -137,4 +154,7 @@ def _install(wheels: Path, requirements: Path, log: IO[str]) -> Path:
 
 
 def _home(wheels: Path) -> Path | None:
-    return next((ptxas.parent.parent for ptxas in sorted(wheels.glob("nvidia/*/bin/ptxas")) if is_toolkit(ptxas.parents[1])), None)
+    return next(
+        (ptxas.parent.parent for ptxas in sorted(wheels.glob("nvidia/*/bin/ptxas")) if is_toolkit(ptxas.parents[1])),
+        None,
+    )

@@ -18,7 +18,8 @@ from ironsweep.toolchain.settings import Settings, ToolSetting
 
 # Without these nothing can be built; without any other, only the variants that need it.
 REQUIRED_TOOLS = (
-    "rustc", "clang", "g++", "ld.lld", "opt", "llc", "llvm-link", "llvm-offload-binary", "llvm-offload-wrapper", "llvm-readelf",
+    "rustc", "clang", "g++", "ld.lld", "opt", "llc", "llvm-link", "llvm-offload-binary", "llvm-offload-wrapper",
+    "llvm-readelf",
 )  # fmt: skip
 REQUIRED_FOLDERS = ("rust_src", "offload_libs")
 
@@ -78,8 +79,13 @@ def _which(setting: ToolSetting, search: str) -> str | None:
 
 
 def _describe(
-    settings: Settings, folder: Path, way: str, packages: dict[str, str], cuda: cuda_.Cuda,
-    find: Callable[[ToolSetting], str | None], remedy: str,
+    settings: Settings,
+    folder: Path,
+    way: str,
+    packages: dict[str, str],
+    cuda: cuda_.Cuda,
+    find: Callable[[ToolSetting], str | None],
+    remedy: str,
 ) -> Toolchain:
     script = str(folder / "enter")
     tools = {name: _tool(name, setting, find(setting), script, remedy) for name, setting in settings.tools.items()}
@@ -113,8 +119,11 @@ def _cuda_tools(cuda: cuda_.Cuda, script: str) -> dict[str, Tool]:
     if cuda.home is None:
         return {name: Tool(missing=f"{name}: {cuda.missing}") for name in names}
     home = Path(cuda.home)
-    found = {name: file if (file := home / "bin" / name).exists() else None for name in ("nvcc", "ptxas")}
-    tools = {name: _tool(name, ToolSetting((name,)), file and str(file), script, cuda_.HOW_TO_GET) for name, file in found.items()}
+    tools = {}
+    for name in ("nvcc", "ptxas"):
+        program = home / "bin" / name
+        found = str(program) if program.exists() else None
+        tools[name] = _tool(name, ToolSetting((name,)), found, script, cuda_.HOW_TO_GET)
     for name, place in (("libdevice", cuda_.libdevice(home)), ("cuda_libs", cuda_.libraries(home))):
         tools[name] = Tool(str(place)) if place else Tool(missing=f"{name}: not in {home}; {cuda_.HOW_TO_GET}")
     return tools
@@ -129,7 +138,9 @@ def _folder(name: str, globs: tuple[str, ...], script: str, rustc: str, remedy: 
     done = subprocess.run([script, "sh", "-c", loop, "sh", rustc], capture_output=True, text=True, check=False)
     found = done.stdout.strip()
     if not found:
-        return Tool(missing=f"{name}: no folder with {_TELLTALE[name]} at {', '.join(globs) or 'any known place'}; {remedy}")
+        return Tool(
+            missing=f"{name}: no folder with {_TELLTALE[name]} at {', '.join(globs) or 'any known place'}; {remedy}"
+        )
     return Tool(found.removesuffix("/" + _TELLTALE[name]))
 
 
@@ -141,7 +152,9 @@ def _check_required(tools: Mapping[str, Tool]) -> None:
 
 def _check_llvm(rustc_llvm: str, tools: Mapping[str, Tool]) -> None:
     major = rustc_llvm.split(".")[0]
-    differing = [f"{name} {tools[name].version}" for name in _SAME_LLVM if str(tools[name].version).split(".")[0] != major]
+    differing = [
+        f"{name} {tools[name].version}" for name in _SAME_LLVM if str(tools[name].version).split(".")[0] != major
+    ]
     if differing:
         raise UserError(
             f"rustc is built with LLVM {rustc_llvm}, but {', '.join(differing)}: "

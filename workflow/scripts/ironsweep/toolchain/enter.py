@@ -91,8 +91,9 @@ def way_in() -> str:
 def debian_script(way: str, root: Path, beside: Path, bound: list[Path]) -> str:
     """The enter script of a root.
 
-    beside: the script's own folder. way: ``bwrap`` or ``chroot``. bound: further folders of the host (a CUDA toolkit) that are seen at their own place;
-    their mount points are made in the root where they are needed. A folder `bin` of each is added to PATH.
+    beside: the script's own folder. way: ``bwrap`` or ``chroot``. bound: further folders of the host (a CUDA toolkit)
+    that are seen at their own place, where a mount point is made in the root if it is needed; the folder `bin` of each
+    is added to PATH.
     """
     inside = [folder for folder in bound if folder.parts[1:2] in (("usr",), ("etc",))]
     for folder in inside:
@@ -112,7 +113,11 @@ def debian_script(way: str, root: Path, beside: Path, bound: list[Path]) -> str:
 
 def _relative(root: Path, beside: Path) -> str:
     """The root as the script finds it: from its own folder if it is in there, so that the folder may be moved."""
-    return f'"$here"/{shlex.quote(str(root.relative_to(beside)))}' if root.is_relative_to(beside) else shlex.quote(str(root))
+    return (
+        f'"$here"/{shlex.quote(str(root.relative_to(beside)))}'
+        if root.is_relative_to(beside)
+        else shlex.quote(str(root))
+    )
 
 
 def _pattern() -> str:
@@ -149,9 +154,13 @@ def _shell_environment(init: str | None, modules: tuple[str, ...]) -> dict[str, 
     done = subprocess.run(["bash", "-lc", script], capture_output=True, text=True, check=False)
     if done.returncode == 9:
         last = (done.stderr.strip().splitlines() or ["no message"])[-1]
-        raise UserError(f"environment module {done.stdout.strip()} cannot be loaded ({last}): see `modules` in the toolchain file")
+        raise UserError(
+            f"environment module {done.stdout.strip()} cannot be loaded ({last}): see `modules` in the toolchain file"
+        )
     if done.returncode != 0:
-        raise UserError(f"the shell for environment modules failed: {done.stderr.strip()}; see `modules` in the toolchain file")
+        raise UserError(
+            f"the shell for environment modules failed: {done.stderr.strip()}; see `modules` in the toolchain file"
+        )
     return dict(entry.split("=", 1) for entry in done.stdout.split("\0") if "=" in entry)
 
 

@@ -71,7 +71,15 @@ def generation(rustc: list[str]) -> str:
         folder = Path(scratch)
         (folder / "empty.rs").write_text(_EMPTY)
         (folder / "launch.rs").write_text(_LAUNCH)
-        common = ["--edition", "2024", "-Copt-level=3", "-Cpanic=abort", "-Clto=fat", "-Ccodegen-units=1", "-Zunstable-options"]
+        common = [
+            "--edition",
+            "2024",
+            "-Copt-level=3",
+            "-Cpanic=abort",
+            "-Clto=fat",
+            "-Ccodegen-units=1",
+            "-Zunstable-options",
+        ]
 
         def compile_(source: str, *arguments: str) -> subprocess.CompletedProcess[str]:
             command = [*rustc, str(folder / source), *common, *arguments]
@@ -81,7 +89,12 @@ def generation(rustc: list[str]) -> str:
         if "incorrect value" not in manifest.stderr and "unknown unstable option" not in manifest.stderr:
             (folder / "device.bin").touch()
             host = compile_(
-                "empty.rs", f"-Zoffload=Host={folder}/device.bin", "--print=link-args", "-Clinker=true", "-o", str(folder / "host")
+                "empty.rs",
+                f"-Zoffload=Host={folder}/device.bin",
+                "--print=link-args",
+                "-Clinker=true",
+                "-o",
+                str(folder / "host"),
             )
             return "self-linking" if "omptarget" in host.stdout else "three-pass"
         test = compile_("launch.rs", "-Zoffload=Test", "--emit=llvm-ir", "-o", str(folder / "launch.ll"))
@@ -95,5 +108,5 @@ def check_generation(found: str) -> None:
     if found not in SUPPORTED_GENERATIONS:
         raise UserError(
             f"this rustc's offload generation is `{found}` ({GENERATIONS[found]}), which is not supported yet; "
-            f"supported: {', '.join(SUPPORTED_GENERATIONS)}. Use a rustc of before August 2026, such as the Debian toolchain's"
+            f"supported: {', '.join(SUPPORTED_GENERATIONS)}. Use a rustc of before August 2026, as the Debian toolchain"
         )

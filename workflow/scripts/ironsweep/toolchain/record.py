@@ -9,7 +9,6 @@ from typing import Any
 
 from ironsweep.errors import UserError
 
-
 # Files and folders that a build needs beside its tools: sources of core, AMD's and NVIDIA's device libraries,
 # libomptarget and liboffload, libamdhip64, CUDA's static runtime.
 PLACES = ("rust_src", "device_libs", "libdevice", "offload_libs", "hip_libs", "cuda_libs")
@@ -34,7 +33,7 @@ class Toolchain:
     """How a command gets to the tools: ``bwrap`` or ``chroot`` (a root), ``path``."""
     packages: dict[str, str]
     tools: dict[str, Tool]
-    """Tools, and the folders and files they need: rust_src, device_libs, libdevice, cuda_libs, offload_libs, hip_libs."""
+    """Tools, which have a version, and the files and folders of PLACES, which have none."""
     sha256: str
     """Identity: of the generation and all versions, not of places or times."""
 
@@ -47,7 +46,9 @@ class Toolchain:
         """The content of ``toolchain.json``."""
         return {
             **asdict(self),
-            "tools": {name: {k: v for k, v in asdict(tool).items() if v is not None} for name, tool in self.tools.items()},
+            "tools": {
+                name: {k: v for k, v in asdict(tool).items() if v is not None} for name, tool in self.tools.items()
+            },
             **{name: self.tools[name].path for name in PLACES},
         }
 

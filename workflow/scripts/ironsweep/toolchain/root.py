@@ -63,7 +63,9 @@ def remove(folder: Path) -> None:
     for point in reversed(_mount_points(prefix)):
         subprocess.run(["umount", "--lazy", point], capture_output=True, check=False)
     if left := _mount_points(prefix):
-        raise UserError(f"{left[0]} is still mounted inside {folder}: unmount it (as root: umount {left[0]}) and run again")
+        raise UserError(
+            f"{left[0]} is still mounted inside {folder}: unmount it (as root: umount {left[0]}) and run again"
+        )
     shutil.rmtree(folder)
 
 
@@ -81,7 +83,9 @@ def require_tools() -> None:
 def missing() -> str | None:
     """Why a root cannot be made here, with the remedy; None if it can."""
     packages = [
-        package for tool, package in (("mmdebstrap", "mmdebstrap"), ("bwrap", "bubblewrap")) if shutil.which(tool) is None
+        package
+        for tool, package in (("mmdebstrap", "mmdebstrap"), ("bwrap", "bubblewrap"))
+        if shutil.which(tool) is None
     ]
     if os.geteuid() == 0 and "bubblewrap" in packages and shutil.which("unshare") and shutil.which("chroot"):
         packages.remove("bubblewrap")  # chroot will do
@@ -100,7 +104,10 @@ def missing() -> str | None:
 
 def user_namespaces() -> bool:
     """Whether this user can make user namespaces."""
-    return subprocess.run(["unshare", "--user", "--map-root-user", "true"], capture_output=True, check=False).returncode == 0
+    return (
+        subprocess.run(["unshare", "--user", "--map-root-user", "true"], capture_output=True, check=False).returncode
+        == 0
+    )
 
 
 def preferences(lock: apt.Lock) -> str:
@@ -113,7 +120,7 @@ def preferences(lock: apt.Lock) -> str:
 def build(settings: Settings, archive: apt.Archive, lock_text: str, root: Path, log: IO[str]) -> None:
     """Make the root from the lock, unless it is there already.
 
-    Raises UserError if the host lacks what is needed, if the installation fails, or if what was installed is not the lock.
+    Raises UserError if the host lacks what is needed, the installation fails, or what was installed is not the lock.
     """
     digest = lock_digest(lock_text)
     if is_whole(root, digest):
@@ -142,9 +149,7 @@ def _only_one(file: Path) -> Iterator[int]:
         yield guard.fileno()
 
 
-def _build(
-    settings: Settings, archive: apt.Archive, lock_text: str, root: Path, log: IO[str], guard: int
-) -> None:
+def _build(settings: Settings, archive: apt.Archive, lock_text: str, root: Path, log: IO[str], guard: int) -> None:
     part = root.with_name(root.name + ".part")
     remove(part)
     remove(root)
@@ -214,5 +219,7 @@ def _installed(root: Path) -> apt.Lock:
 
 def _difference(wanted: apt.Lock, found: apt.Lock) -> str:
     differing = sorted(name for name in wanted | found if wanted.get(name) != found.get(name))
-    shown = [f"{name}: wanted {wanted.get(name, 'none')}, installed {found.get(name, 'none')}" for name in differing[:5]]
+    shown = [
+        f"{name}: wanted {wanted.get(name, 'none')}, installed {found.get(name, 'none')}" for name in differing[:5]
+    ]
     return "; ".join(shown) + (f"; and {len(differing) - 5} more" if len(differing) > 5 else "")

@@ -38,7 +38,7 @@ _DRIVERS = {
 _RUN = f"""\
 #!/bin/sh
 # Runs a program of ironsweep with the libraries that it was built with: run PROGRAM [ARGUMENT ...]
-# Made by rule toolchain_runtime. The libraries here come first, then those that LD_LIBRARY_PATH names, then the driver's.
+# Made by rule toolchain_runtime. The libraries here come first, then those of LD_LIBRARY_PATH, then the driver's.
 case $0 in */*) lib=${{0%/*}}/lib ;; *) lib=./lib ;; esac
 path=$lib${{LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}}
 for driver in "$lib"/driver/*; do path=$path:$driver; done

@@ -54,7 +54,9 @@ def read(file: Path) -> Settings:
     try:
         data = yaml.safe_load(file.read_text(encoding="utf-8"))
     except OSError as error:
-        raise UserError(f"toolchain file {file}: {error.strerror}; set `toolchain` to a file in config/toolchains/") from error
+        raise UserError(
+            f"toolchain file {file}: {error.strerror}; set `toolchain` to a file in config/toolchains/"
+        ) from error
     except yaml.YAMLError as error:
         raise UserError(f"toolchain file {file} is not YAML: {' '.join(str(error).split())}") from error
     schema = json.loads(SCHEMA.read_text(encoding="utf-8"))
@@ -74,7 +76,9 @@ def _settings(file: Path, data: dict[str, Any]) -> Settings:
         file=file,
         kind=data["kind"],
         cuda=data.get("cuda", "auto"),
-        tools={name: ToolSetting(tuple(tool["commands"]), tool.get("minimum", "")) for name, tool in data["tools"].items()},
+        tools={
+            name: ToolSetting(tuple(tool["commands"]), tool.get("minimum", "")) for name, tool in data["tools"].items()
+        },
         folders={name: tuple(globs) for name, globs in data["folders"].items()},
         release=data.get("release", ""),
         suites=tuple(data.get("suites", ())),
