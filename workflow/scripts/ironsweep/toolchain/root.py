@@ -170,9 +170,11 @@ def _install(
     settings: Settings, archive: apt.Archive, lock: apt.Lock, part: Path, scratch: Path, log: IO[str], guard: int
 ) -> None:
     assert settings.packages is not None
+    scratch.chmod(0o755)  # in a user namespace, the installer is another user
     pins = scratch / "lock"
     pins.write_text(preferences(lock))
     options = scratch / "apt.conf"
+    options.touch(mode=0o600)  # the host's proxy may be named with a password
     options.write_text("\n".join((*archive.network_options, 'Acquire::Languages "none";')) + "\n")
     names = sorted(name for group in settings.packages.values() for name in group)
     as_root = os.geteuid() == 0
