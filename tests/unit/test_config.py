@@ -219,8 +219,8 @@ def test_slurm_resources_are_those_of_the_system() -> None:
         "mem_mb": 4000,
         "slurm_extra": "--hint=nomultithread --exclusive",
     }
-    assert config.slurm_resources(System("c", "slurm", {}, {"cpus": 2})) == {}
-    assert config.slurm_resources(System("l", "local", {}, {})) == {}
+    assert config.slurm_resources(System("c", "slurm", {}, {"cpus": 2})) == {"mem_mb": 4000, "runtime": 60}
+    assert config.slurm_resources(System("l", "local", {}, {})) == {"mem_mb": 4000, "runtime": 60}
 
 
 def test_the_host_cpu_is_found(tmp_path: Path) -> None:

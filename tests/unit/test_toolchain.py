@@ -110,9 +110,13 @@ class TestHostArchive:
         (tmp_path / "sources.list.d/debian.sources").write_text(DEB822)
         assert len(apt.host_sources(tmp_path)) == 5
 
-    def archive(self, tmp_path: Path, sources: str, **changes: str) -> apt.Archive:
+    def archive(
+        self, tmp_path: Path, sources: str, mirrors: tuple[str | None, str | None] = (None, None)
+    ) -> apt.Archive:
         (tmp_path / "key.gpg").touch()
-        wanted = replace(settings.read(DEBIAN), keyring=str(tmp_path / "key.gpg"), **changes)
+        wanted = replace(
+            settings.read(DEBIAN), keyring=str(tmp_path / "key.gpg"), mirror=mirrors[0], security_mirror=mirrors[1]
+        )
         return apt.find_archive(wanted, list(apt.parse_deb822(sources)))
 
     def test_suites_get_the_archive_that_they_belong_to(self, tmp_path: Path) -> None:
@@ -127,7 +131,7 @@ class TestHostArchive:
             self.archive(tmp_path, DEB822.replace("trixie", "noble"))
 
     def test_the_toolchain_file_comes_first(self, tmp_path: Path) -> None:
-        archive = self.archive(tmp_path, "", mirror="http://own/debian", security_mirror="http://own/security")
+        archive = self.archive(tmp_path, "", ("http://own/debian", "http://own/security"))
         assert (archive.mirror, archive.security_mirror) == ("http://own/debian", "http://own/security")
 
     def test_no_keyring_is_said(self, tmp_path: Path) -> None:
@@ -156,7 +160,7 @@ class TestLock:
     """Exact versions."""
 
     def test_simulation_is_read(self) -> None:
-        text = "Inst libc6 (2.41-12 Debian:13/stable [amd64])\nInst gcc:amd64 [1] (4:14.2 Debian:13 [amd64])\nConf libc6 (2)"
+        text = "Inst libc6 (2.41-12 Debian:13 [amd64])\nInst gcc:amd64 [1] (4:14.2 Debian:13 [amd64])\nConf libc6 (2)"
         assert apt.parse_simulation(text) == {"libc6": "2.41-12", "gcc": "4:14.2"}
 
     def test_text_and_back(self) -> None:
@@ -188,7 +192,7 @@ class TestLock:
 FAKE_MMDEBSTRAP = r"""
 for argument; do case $argument in */root.part) root=$argument ;; esac; done
 mkdir -p "$root/var/lib/dpkg" "$root/etc/apt" "$root/usr/bin"
-printf 'Package: libc6\nStatus: install ok installed\nVersion: %s\n' "${FAKE_VERSION:-2.41-12}" > "$root/var/lib/dpkg/status"
+printf 'Package: libc6\nVersion: %s\n' "${FAKE_VERSION:-2.41-12}" > "$root/var/lib/dpkg/status"
 exit "${FAKE_STATUS:-0}"
 """
 

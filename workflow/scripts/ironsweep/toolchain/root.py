@@ -174,7 +174,6 @@ def _install(
     pins = scratch / "lock"
     pins.write_text(preferences(lock))
     options = scratch / "apt.conf"
-    options.touch(mode=0o600)  # the host's proxy may be named with a password
     options.write_text("\n".join((*archive.network_options, 'Acquire::Languages "none";')) + "\n")
     names = sorted(name for group in settings.packages.values() for name in group)
     as_root = os.geteuid() == 0
