@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import json
 import os
@@ -415,7 +416,9 @@ class TestCuda:
         assert cuda.on_path(str(tmp_path / "bin")) is None
 
     def find(self, tmp_path: Path, mode: str) -> cuda.Cuda:
-        return cuda.find(mode, tmp_path / "wheels", tmp_path / "no-requirements.txt", io.StringIO(), str(tmp_path))
+        requirements = tmp_path / "requirements.txt"
+        requirements.write_text("./no-such-file.whl\n")
+        return cuda.find(mode, tmp_path / "wheels", requirements, io.StringIO(), str(tmp_path))
 
     def test_none_is_a_reason(self, tmp_path: Path) -> None:
         assert self.find(tmp_path, "none") == cuda.Cuda("none", missing="the toolchain file says `cuda: none`")
@@ -431,8 +434,12 @@ class TestCuda:
             self.find(tmp_path, "wheels")
         assert not (tmp_path / "wheels").exists()
 
-    def test_wheels_that_are_there_are_taken(self, tmp_path: Path) -> None:
+    def test_wheels_of_the_same_lock_are_taken_as_they_are(self, tmp_path: Path) -> None:
         home = toolkit(tmp_path / "wheels/nvidia/cu13")
+        assert self.find(tmp_path, "auto").source == "none"  # of another lock
+        home = toolkit(tmp_path / "wheels/nvidia/cu13")
+        lock = hashlib.sha256(b"./no-such-file.whl\n").hexdigest()
+        (tmp_path / f"wheels/requirements-{lock}").touch()
         assert self.find(tmp_path, "auto") == cuda.Cuda("wheels", str(home))
 
 

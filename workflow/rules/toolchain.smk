@@ -43,7 +43,7 @@ if HAS_ROOT:
             "python workflow/scripts/toolchain_lock.py --toolchain {input.settings} --lock {output.lock}"
             " 2>&1 | tee {log}"
 
-    # The root itself is no output: it is kept when this rule runs again for the same lock.
+    # The root lies beside its record. It is no output: it is kept when this rule runs again for the same lock.
     rule toolchain_root:
         input:
             settings=SETTINGS.toolchain,
@@ -52,13 +52,11 @@ if HAS_ROOT:
             record=f"{TOOLCHAIN_DIR}/root.json",
         log:
             "results/logs/toolchain/root.log",
-        params:
-            root=f"{TOOLCHAIN_DIR}/root",
         message:
-            "Installing the toolchain's packages into {params.root} (once; takes one to three minutes)"
+            "Installing the toolchain's packages (once; takes one to three minutes)"
         shell:
             "python workflow/scripts/toolchain_root.py --toolchain {input.settings} --lock {input.lock}"
-            " --root {params.root} --record {output.record} --log {log} 2>&1 | tee -a {log}"
+            " --record {output.record} --log {log} 2>&1 | tee -a {log}"
 
 
 # `found` makes the rule run again when a CUDA toolkit appears on PATH or goes away.
@@ -72,12 +70,11 @@ rule toolchain_cuda:
         "results/logs/toolchain/cuda.log",
     params:
         found=str(cuda.on_path()),
-        wheels=f"{TOOLCHAIN_DIR}/cuda",
     message:
         "Looking for NVIDIA's compiler"
     shell:
         "python workflow/scripts/toolchain_cuda.py --toolchain {input.settings} --requirements {input.requirements}"
-        " --wheels {params.wheels} --record {output.record} --log {log} 2>&1 | tee -a {log}"
+        " --record {output.record} --log {log} 2>&1 | tee -a {log}"
 
 
 rule toolchain:
@@ -92,13 +89,11 @@ rule toolchain:
         tools=directory("results/toolchain/bin"),
     log:
         "results/logs/toolchain/toolchain.log",
-    params:
-        root=f"{TOOLCHAIN_DIR}/root",
     message:
         "Describing the toolchain in {output.description}"
     shell:
         "python workflow/scripts/toolchain_describe.py --toolchain {input.settings} --cuda {input.cuda}"
-        " --root {params.root} --lock {input.lock} --output {output.description} 2>&1 | tee {log}"
+        " --lock {input.lock} --output {output.description} 2>&1 | tee {log}"
 
 
 rule toolchain_runtime:
@@ -110,7 +105,7 @@ rule toolchain_runtime:
     log:
         "results/logs/toolchain/runtime.log",
     params:
-        runtime="results/toolchain/runtime",
+        runtime=subpath(output.run, parent=True),
     message:
         "Collecting the loader and libraries that built programs run with"
     shell:

@@ -14,8 +14,7 @@ def main() -> None:
     """Describe the toolchain; it is refused if a required tool is missing or the compiler does not fit."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--toolchain", type=Path, required=True, help="toolchain file")
-    parser.add_argument("--root", type=Path, help="the root (kind debian)")
-    parser.add_argument("--lock", type=Path, nargs="?", help="lock of the root (kind debian)")
+    parser.add_argument("--lock", type=Path, nargs="?", help="lock of the root beside it (kind debian)")
     parser.add_argument("--cuda", type=Path, required=True, help="record of rule toolchain_cuda")
     parser.add_argument("--output", type=Path, required=True, help="toolchain.json, in the toolchain's folder")
     arguments = parser.parse_args()
@@ -24,7 +23,8 @@ def main() -> None:
     folder = arguments.output.parent.absolute()
     if wanted.kind == "debian":
         packages = apt.parse_lock(arguments.lock.read_text(encoding="utf-8"), str(arguments.lock))
-        toolchain = describe.describe_debian(wanted, arguments.root.absolute(), packages, found, folder)
+        root = arguments.lock.absolute().with_name("root")
+        toolchain = describe.describe_debian(wanted, root, packages, found, folder)
     else:
         environment = enter.module_environment(wanted.modules_init, wanted.modules)
         toolchain = describe.describe_path(wanted, environment, found, folder)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import importlib.util
 import os
 import re
@@ -116,41 +117,40 @@ def find(mode: str, wheels: Path, requirements: Path, log: IO[str], search_path:
 
 
 def _install(wheels: Path, requirements: Path, log: IO[str]) -> Path:
-    """Install the hash-locked wheels, at once (another name, then rename), and return the toolkit's folder in them."""
-    if not (home := _home(wheels)):
+    """Install the hash-locked wheels unless they are there, and return the toolkit's folder in them."""
+    mark = f"requirements-{hashlib.sha256(requirements.read_bytes()).hexdigest()}"
+    if not (wheels / mark).exists() or _home(wheels) is None:
         part = wheels.with_name(wheels.name + ".part")
         for folder in (part, wheels):
             if folder.exists():
                 shutil.rmtree(folder)
-        if importlib.util.find_spec("pip"):
-            command = [sys.executable, "-m", "pip", "install", "--no-warn-script-location"]
-        else:
-            command = ["uv", "pip", "install", "--python", sys.executable]
-        command += [
-            "--quiet",
-            "--require-hashes",
-            "--no-deps",
-            "--target",
-            str(part),
-            "--requirement",
-            str(requirements),
-        ]
-        print("+", *command, file=log, flush=True)
-        try:
-            done = subprocess.run(command, stdout=log, stderr=subprocess.PIPE, text=True, check=False)
-        except OSError as error:
-            raise UserError(f"the wheels cannot be installed: {command[0]}: {error.strerror}") from error
-        log.write(done.stderr)
-        if done.returncode != 0:
-            errors = [line for line in done.stderr.splitlines() if line.startswith("ERROR")] or ["see the log"]
-            raise UserError(f"the wheels of {requirements} cannot be installed ({errors[-1]})")
-        if unpacked := _home(part):
-            (unpacked / "lib64").symlink_to("lib")  # where nvcc looks for its libraries
+        _download(part, requirements, log)
+        if (home := _home(part)) is None:
+            raise UserError(f"the wheels of {requirements} hold no complete toolkit (bin/ptxas and libdevice)")
+        (home / "lib64").symlink_to("lib")  # where nvcc looks for its libraries
+        (part / mark).touch()
         part.rename(wheels)
-        home = _home(wheels)
-    if home is None:
-        raise UserError(f"the wheels of {requirements} hold no complete toolkit (bin/ptxas and libdevice)")
+    home = _home(wheels)
+    assert home is not None
     return home
+
+
+def _download(folder: Path, requirements: Path, log: IO[str]) -> None:
+    """Install the wheels into a folder. Raises UserError with the installer's last word."""
+    if importlib.util.find_spec("pip"):
+        command = [sys.executable, "-m", "pip", "install", "--no-warn-script-location"]
+    else:
+        command = ["uv", "pip", "install", "--python", sys.executable]
+    command += ["--quiet", "--require-hashes", "--no-deps", "--target", str(folder), "--requirement", str(requirements)]
+    print("+", *command, file=log, flush=True)
+    try:
+        done = subprocess.run(command, stdout=log, stderr=subprocess.PIPE, text=True, check=False)
+    except OSError as error:
+        raise UserError(f"the wheels cannot be installed: {command[0]}: {error.strerror}") from error
+    log.write(done.stderr)
+    if done.returncode != 0:
+        errors = [line for line in done.stderr.splitlines() if line.lower().startswith("error")] or ["see the log"]
+        raise UserError(f"the wheels of {requirements} cannot be installed ({errors[-1]})")
 
 
 def _home(wheels: Path) -> Path | None:
