@@ -1,0 +1,225 @@
+"""A real Slurm on one machine: munged, slurmctld and a slurmd for every node, all below one folder.
+
+As a program it starts the cluster, says how to use it, and ends it when it is interrupted:
+
+    python tests/cluster/slurm_on_one_host.py
+
+It has a node without GPUs (partition `cpu`) and one whose two "GPUs" are links to /dev/null (partition `gpu`): Slurm
+hands them out and sets CUDA_VISIBLE_DEVICES, but there is no hardware behind them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+SYSTEM_CONF = Path("/etc/slurm/slurm.conf")
+MARK = "# made by ironsweep's tests/cluster"
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo")
+NODES = {"cpu1": "", "gpu1": "Gres=gpu:h100:2 Features=h100"}
+
+SLURM_CONF = """\
+{mark}
+ClusterName=ironsweep
+SlurmctldHost={host}(127.0.0.1)
+SlurmctldPort={port}
+SlurmUser=root
+SlurmdUser=root
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.sock
+CredType=cred/munge
+StateSaveLocation={folder}/state
+SlurmctldPidFile={folder}/slurmctld.pid
+SlurmctldLogFile={folder}/slurmctld.log
+SlurmdPidFile={folder}/%n.pid
+SlurmdSpoolDir={folder}/spool-%n
+SlurmdLogFile={folder}/%n.log
+# No cgroups: this must work inside a container.
+ProctrackType=proctrack/linuxproc
+TaskPlugin=task/none
+JobAcctGatherType=jobacct_gather/none
+AccountingStorageType=accounting_storage/none
+SwitchType=switch/none
+MpiDefault=none
+ReturnToService=2
+KillWait=2
+# squeue knows ended jobs for this long (s); the executor learns from it how they ended.
+MinJobAge=300
+# A short queue that is looked at often: nobody else waits.
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+# Nodes may claim more cores than the machine has.
+SlurmdParameters=config_overrides
+GresTypes=gpu
+NodeName=DEFAULT CPUs=8 Sockets=1 CoresPerSocket=8 ThreadsPerCore=1 RealMemory=64000 State=UNKNOWN
+{nodes}
+PartitionName=cpu Nodes=cpu1 Default=YES MaxTime=60 DefMemPerCPU=500 State=UP
+PartitionName=gpu Nodes=gpu1 MaxTime=60 DefMemPerCPU=500 State=UP
+"""
+
+
+def program(name: str) -> str:
+    """Path of one of Slurm's programs; empty if it is not installed."""
+    return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or ""
+
+
+def why_not() -> str:
+    """Why a cluster cannot be started on this machine; empty if it can."""
+    missing = [name for name in PROGRAMS if not program(name)]
+    if missing:
+        return f"no {', '.join(missing)} (Debian: apt-get install slurmctld slurmd slurm-client munge)"
+    if os.geteuid() != 0:
+        return "slurmd and munged must be started by root"
+    if SYSTEM_CONF.exists() and MARK not in SYSTEM_CONF.read_text():
+        return f"{SYSTEM_CONF} exists: this machine has a Slurm of its own"
+    return ""
+
+
+def _end_with_parent() -> None:
+    """In a daemon before it starts: end when the process that started it is gone."""
+    ctypes.CDLL(None).prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
+
+
+class Cluster:
+    """The daemons that are running, and the folder with their configuration, state and logs."""
+
+    def __init__(self, folder: Path, port: int = 17817) -> None:
+        """Nothing is started; ``port`` is slurmctld's, those after it are slurmd's."""
+        self.folder = folder
+        self.port = port
+        self._daemons: list[subprocess.Popen[bytes]] = []
+        self._linked = False
+
+    def environment(self) -> dict[str, str]:
+        """Environment in which Slurm's commands talk to this cluster."""
+        return {**os.environ, "SLURM_CONF": str(self.folder / "slurm.conf")}
+
+    def start(self) -> None:
+        """Start all daemons and wait until all nodes are idle. Raises RuntimeError with the end of the logs."""
+        self._write_configuration()
+        # The executor's job step drops SLURM_CONF from its environment, so the file must be where Slurm looks for it.
+        SYSTEM_CONF.parent.mkdir(parents=True, exist_ok=True)
+        SYSTEM_CONF.unlink(missing_ok=True)
+        SYSTEM_CONF.symlink_to(self.folder / "slurm.conf")
+        self._linked = True
+        key, sock = self.folder / "munge.key", self.folder / "munge.sock"
+        files = [f"--{kind}-file={self.folder}/munge.{kind}" for kind in ("pid", "log", "seed")]
+        self._daemon("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={sock}", *files)
+        self._wait_for(sock.exists, "munged")
+        self._daemon("slurmctld", "-D", "-i", "-f", str(self.folder / "slurm.conf"))
+        for node in NODES:
+            self._daemon("slurmd", "-D", "-N", node, "-f", str(self.folder / "slurm.conf"))
+        self._wait_for(self._all_idle, "slurm")
+
+    def stop(self) -> None:
+        """End the daemons that this object started."""
+        for daemon in reversed(self._daemons):
+            daemon.terminate()
+            try:
+                daemon.wait(10)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+        self._daemons.clear()
+        if self._linked:
+            SYSTEM_CONF.unlink(missing_ok=True)
+
+    def _write_configuration(self) -> None:
+        for name in ("state", "dev", *(f"spool-{node}" for node in NODES)):
+            (self.folder / name).mkdir(parents=True, exist_ok=True)
+        self.folder.chmod(0o755)
+        key = self.folder / "munge.key"
+        key.write_bytes(os.urandom(1024))
+        key.chmod(0o400)
+        for number in range(2):
+            # Slurm sets CUDA_VISIBLE_DEVICES only for files that lead to a character device.
+            (self.folder / f"dev/nvidia{number}").symlink_to("/dev/null")
+        host = socket.gethostname().partition(".")[0]
+        nodes = "\n".join(
+            f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={self.port + number} {more}"
+            for number, (name, more) in enumerate(NODES.items(), 1)
+        )
+        text = SLURM_CONF.format(mark=MARK, host=host, port=self.port, folder=self.folder, nodes=nodes)
+        (self.folder / "slurm.conf").write_text(text)
+        (self.folder / "gres.conf").write_text(
+            f"NodeName=gpu1 Name=gpu Type=h100 File={self.folder}/dev/nvidia[0-1] Flags=nvidia_gpu_env\n"
+        )
+        version = subprocess.run([program("slurmctld"), "-V"], capture_output=True, text=True, check=True).stdout
+        if int(version.split()[1].partition(".")[0]) >= 23:  # older ones do not know this and need no such file
+            (self.folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
+
+    def _daemon(self, name: str, *arguments: str) -> None:
+        with (self.folder / f"{name}.out").open("ab") as log:
+            self._daemons.append(
+                subprocess.Popen(
+                    [program(name), *arguments],
+                    stdin=subprocess.DEVNULL,
+                    stdout=log,
+                    stderr=log,
+                    env=self.environment(),
+                    start_new_session=True,
+                    preexec_fn=_end_with_parent,
+                )
+            )
+
+    def _all_idle(self) -> bool:
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            answer = subprocess.run(
+                [program("sinfo"), "--noheader", "-N", "-o", "%N %T"],
+                env=self.environment(),
+                capture_output=True,
+                text=True,
+                timeout=5,
+            )
+            return sorted(answer.stdout.split()) == sorted(word for node in NODES for word in (node, "idle"))
+        return False
+
+    def _wait_for(self, condition: object, name: str, seconds: float = 30.0) -> None:
+        assert callable(condition)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and all(daemon.poll() is None for daemon in self._daemons):
+            if condition():
+                return
+            time.sleep(0.2)
+        logs = [file.read_text(errors="replace")[-1000:] for file in sorted(self.folder.glob("*.log"))]
+        raise RuntimeError("\n".join([f"{name} did not come up", *logs]))
+
+
+@contextlib.contextmanager
+def running(folder: Path) -> Iterator[Cluster]:
+    """A cluster below ``folder`` for the time of a ``with`` block."""
+    cluster = Cluster(folder)
+    try:
+        cluster.start()
+        yield cluster
+    finally:
+        cluster.stop()
+
+
+def main() -> None:
+    """Start a cluster and keep it until the program is interrupted."""
+    reason = why_not()
+    if reason:
+        sys.exit(f"no cluster here: {reason}")
+    with (
+        tempfile.TemporaryDirectory(prefix="slurm-") as folder,
+        running(Path(folder)),
+        contextlib.suppress(KeyboardInterrupt),
+    ):
+        print("Slurm is up: try sinfo, or snakemake --profile slurm. Ctrl-C ends it.", flush=True)
+        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+
+
+if __name__ == "__main__":
+    main()
