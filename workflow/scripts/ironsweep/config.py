@@ -25,6 +25,9 @@ from ironsweep.kernels import Kernel
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 
+# Memory (MB) and time (minutes) of a measurement's job where the system's file says nothing.
+JOB_DEFAULTS: Mapping[str, Any] = {"mem_mb": 4000, "runtime": 60}
+
 _NUMBER = re.compile(r"[+-]?(\d[\d_]*)(\.[\d_]*)?([eE][+-]?\d+)?")
 _OCTAL = re.compile(r"[+-]?0[\d_]+")
 _SEXAGESIMAL = re.compile(r"[+-]?\d[\d_]*(:[0-5]?\d)+(\.\d*)?")
@@ -372,9 +375,10 @@ def _architectures(device: str, value: Any, slurm: bool, origin: Origin) -> tupl
 
 
 def slurm_resources(system: System) -> dict[str, Any]:
-    """Resources of a measurement in the words of Snakemake's Slurm executor; empty for a local system."""
-    if system.scheduler != "slurm":
-        return {}
+    """Resources of a measurement in the words of Snakemake's Slurm executor.
+
+    Memory and time are always there, because Snakemake wants numbers; the others only if the system's file gives them.
+    """
     given = system.slurm
     names = {
         "partition": "slurm_partition",
@@ -385,7 +389,7 @@ def slurm_resources(system: System) -> dict[str, Any]:
         "mem_mb": "mem_mb",
         "runtime": "runtime",
     }
-    resources = {names[key]: given[key] for key in names if key in given}
+    resources = {**JOB_DEFAULTS, **{names[key]: given[key] for key in names if key in given}}
     extra = [str(given["extra"])] if "extra" in given else []
     # The plugin has no word for it; with it the node is quiet, and the job still sees only its own GPU.
     extra += ["--exclusive"] if given.get("exclusive") else []
