@@ -30,6 +30,8 @@ def make_parts(folder: Path) -> list[bundle.Member]:
     (runtime / "run").chmod(0o755)
     (runtime / "lib/libx.so.1").write_bytes(bytes(1000))
     (runtime / "lib/libx.so").symlink_to("libx.so.1")
+    (runtime / "lib/libdriver.so").symlink_to("/nowhere/libdriver.so.1")
+    (runtime / "lib/.snakemake_timestamp").touch()
     (folder / "toolchain.json").write_text(json.dumps({"sha256": "c" * 64}))
     points = [point(10), point(20, data="random"), point(10, "cuda", device="nvidia", arch="sm_90")]
     (folder / "points.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in points))
@@ -49,6 +51,7 @@ def small_dictionary(monkeypatch: pytest.MonkeyPatch) -> None:
     """The real dictionary costs a gigabyte of memory."""
     small = ({"id": lzma.FILTER_LZMA2, "preset": 1},)
     monkeypatch.setattr(bundle, "XZ_FILTERS", small)
+    monkeypatch.setattr(bundle, "BLOCK_BYTES", 10_000)
 
 
 def test_the_same_content_makes_the_same_archive(tmp_path: Path) -> None:
@@ -82,6 +85,9 @@ def run_elsewhere(tmp_path: Path, *arguments: str) -> subprocess.CompletedProces
 def test_it_runs_elsewhere_and_its_records_come_back(tmp_path: Path) -> None:
     done = run_elsewhere(tmp_path)
     assert done.returncode == 0, done.stderr
+    libraries = tmp_path / "there/ironsweep-h200/runtime/lib"
+    assert sorted(file.name for file in libraries.iterdir()) == ["libdriver.so", "libx.so", "libx.so.1"]
+    assert str((libraries / "libdriver.so").readlink()) == "/nowhere/libdriver.so.1"
     out = tmp_path / "imported/h200.jsonl"
     count, problems = bundle.take(tmp_path / "there/h200.jsonl", out, tmp_path / "imported/h200.dumps")
     assert (count, problems) == (3, [])

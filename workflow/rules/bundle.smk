@@ -7,7 +7,7 @@ IMPORT_NAME = config.get("name") or Path(config.get("records", "NAME")).stem
 def records_to_import(wildcards):
     """The file that the command line names."""
     if "records" not in config:
-        raise WorkflowError("which file? Say: snakemake import --config records=FILE")
+        sys.exit("ironsweep: which file is to be taken in? Say: snakemake import --config records=FILE")
     return config["records"]
 
 

@@ -12,12 +12,16 @@ import hashlib
 import io
 import json
 import lzma
+import os
 import stat
 import tarfile
+import tempfile
 import zlib
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from ironsweep.errors import UserError, run_main
 from ironsweep.records import Problem, Record, read_file
@@ -26,11 +30,14 @@ LIMIT_BYTES = 60_000_000
 MAX_DUMP_BYTES = 1 << 30
 # A date for all files (1980-01-01), so that the same content makes the same archive.
 MTIME = 315532800
-# x86 turns the targets of jumps into absolute addresses, which repeat; the dictionary reaches over half of libLLVM.
+# The archive is compressed in blocks of this size, several at a time; every tar and xz reads them as one.
+BLOCK_BYTES = 32 << 20
+# X86 turns the targets of jumps into absolute addresses, which repeat. A thread needs 12 times the dictionary's memory.
 XZ_FILTERS = (
     {"id": lzma.FILTER_X86},
-    {"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": 96 << 20},
+    {"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": BLOCK_BYTES},
 )
+MAX_THREADS = 4
 
 RUN_SH = """\
 #!/bin/sh
@@ -69,11 +76,18 @@ exec "$python" "$here/runner.py" --points "$here/points.jsonl" \\
 
 @dataclass(frozen=True)
 class Member:
-    """A file of the archive: its name there, its content, and whether it is a program."""
+    """A file of the archive: its name there, its content (or the file that has it), and whether it is a program."""
 
     name: str
     content: bytes | Path
     executable: bool = False
+
+    @property
+    def size(self) -> int:
+        """Bytes before compression; 0 for a link."""
+        if isinstance(self.content, bytes):
+            return len(self.content)
+        return 0 if self.content.is_symlink() else self.content.stat().st_size
 
 
 def contents(
@@ -94,9 +108,9 @@ def contents(
             for file in sorted(binaries)
         ),
         *(
-            Member(f"runtime/{file.relative_to(runtime)}", file, executable=bool(file.stat().st_mode & stat.S_IXUSR))
+            Member(f"runtime/{file.relative_to(runtime)}", file, executable=bool(file.lstat().st_mode & stat.S_IXUSR))
             for file in sorted(runtime.rglob("*"))
-            if file.is_file()
+            if (file.is_symlink() or file.is_file()) and not file.name.startswith(".snakemake")
         ),
     ]
     return sorted(members, key=lambda member: member.name)
@@ -105,21 +119,26 @@ def contents(
 def pack(members: list[Member], archive: Path, limit: int = LIMIT_BYTES) -> str:
     """Write ``archive`` (tar, xz) and return its SHA-256. The same members make the same bytes.
 
-    Everything lies in one folder that is called like the archive. A file with several names (links) is stored once.
+    Everything lies in one folder that is called like the archive. Links stay links: those to a driver's libraries lead
+    to the other machine's.
     Raises UserError, and leaves no archive, if it would be larger than ``limit`` bytes.
     """
     folder = archive.name.removesuffix(".tar.xz")
     archive.parent.mkdir(parents=True, exist_ok=True)
     part = archive.with_suffix(".part")
-    stored: dict[Path, str] = {}
-    with lzma.open(part, "wb", filters=list(XZ_FILTERS)) as stream, tarfile.open(fileobj=stream, mode="w") as tar:
-        for member in members:
-            _add(tar, f"{folder}/{member.name}", member, stored)
+    with tempfile.TemporaryFile(dir=archive.parent) as plain:
+        with tarfile.open(fileobj=plain, mode="w") as tar:
+            for member in members:
+                _add(tar, f"{folder}/{member.name}", member)
+        plain.flush()
+        with part.open("wb") as file:
+            for block in _compressed(plain):
+                file.write(block)
     size = part.stat().st_size
     if size > limit:
         part.unlink()
-        largest = sorted(members, key=_size, reverse=True)[:3]
-        names = ", ".join(f"{member.name} ({_size(member) / 1e6:.0f} MB)" for member in largest)
+        largest = sorted(members, key=lambda member: -member.size)[:3]
+        names = ", ".join(f"{member.name} ({member.size / 1e6:.0f} MB)" for member in largest)
         raise UserError(
             f"the bundle would have {size / 1e6:.1f} MB, more than {limit / 1e6:.0f} MB; the largest files are {names};"
             " name fewer kernels or variants under `bundle` in config/config.yaml"
@@ -129,28 +148,33 @@ def pack(members: list[Member], archive: Path, limit: int = LIMIT_BYTES) -> str:
     return digest
 
 
-def _size(member: Member) -> int:
-    return member.content.stat().st_size if isinstance(member.content, Path) else len(member.content)
+def _compressed(plain: IO[bytes]) -> Iterator[bytes]:
+    """A file's content as xz streams, one a block, in order; no more blocks are in memory than there are threads."""
+
+    def compress(number: int) -> bytes:
+        block = os.pread(plain.fileno(), BLOCK_BYTES, number * BLOCK_BYTES)
+        return lzma.compress(block, filters=list(XZ_FILTERS))
+
+    size = plain.seek(0, os.SEEK_END)
+    with ThreadPoolExecutor(min(MAX_THREADS, len(os.sched_getaffinity(0)))) as pool:
+        yield from pool.map(compress, range(-(-size // BLOCK_BYTES)))
 
 
-def _add(tar: tarfile.TarFile, name: str, member: Member, stored: dict[Path, str]) -> None:
+def _add(tar: tarfile.TarFile, name: str, member: Member) -> None:
     info = tarfile.TarInfo(name)
     info.mtime = MTIME
     info.mode = 0o755 if member.executable else 0o644
     if isinstance(member.content, bytes):
         info.size = len(member.content)
         tar.addfile(info, io.BytesIO(member.content))
-        return
-    real = member.content.resolve()
-    if real in stored:
-        info.type = tarfile.LNKTYPE
-        info.linkname = stored[real]
+    elif member.content.is_symlink():
+        info.type = tarfile.SYMTYPE
+        info.linkname = str(member.content.readlink())
         tar.addfile(info)
-        return
-    stored[real] = name
-    info.size = real.stat().st_size
-    with real.open("rb") as file:
-        tar.addfile(info, file)
+    else:
+        info.size = member.size
+        with member.content.open("rb") as file:
+            tar.addfile(info, file)
 
 
 def take(records: Path, out: Path, dumps: Path) -> tuple[int, list[Problem]]:
