@@ -1,0 +1,29 @@
+// Planted_OFF_BY_ONE: Stream_TRIAD with a mistake. Every run contains it, and must find its result wrong.
+#include "../ironsweep.h"
+
+namespace {
+
+struct Arguments {
+    Array<double> a;
+    Array<const double> b;
+    Array<const double> c;
+    double alpha;
+};
+
+} // namespace
+
+int ironsweep_launch(const void* arguments, const ironsweep_dimensions* dimensions) {
+    const auto& given = *static_cast<const Arguments*>(arguments);
+    double* __restrict__ a = given.a.data;
+    const double* __restrict__ b = given.b.data;
+    const double* __restrict__ c = given.c.data;
+    const double alpha = given.alpha;
+    const size_t n = dimensions->items;
+    const size_t last = given.b.length - 1;
+#pragma omp parallel for simd schedule(static)
+    for (size_t i = 0; i < n; ++i) {
+        const size_t neighbour = i < last ? i + 1 : last;
+        a[i] = b[neighbour] + alpha * c[i];
+    }
+    return IRONSWEEP_OK;
+}
