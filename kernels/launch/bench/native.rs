@@ -77,6 +77,24 @@ fn check(code: c_int, doing: &str) -> Result<(), Failure> {
     }
 }
 
+/// Opens the first device of `vendor`.
+fn find(vendor: &str) -> Result<Device, Failure> {
+    let asked = std::ffi::CString::new(vendor).map_err(|_| Failure::unsupported("device: not a name"))?;
+    // SAFETY: all fields of the struct may be zero, and the runtime fills it within its bounds.
+    let mut found: NativeDevice = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    check(unsafe { ironsweep_open(asked.as_ptr(), &raw mut found) }, "opening the device")?;
+    Ok(Device {
+        name: text(found.name.as_ptr()),
+        uid: text(found.uid.as_ptr()),
+        vendor: text(found.vendor.as_ptr()),
+        arch: text(found.arch.as_ptr()),
+        driver: text(found.driver.as_ptr()),
+        multiprocessors: found.multiprocessors,
+        threads: found.threads,
+    })
+}
+
 impl Runtime for Native {
     fn variant(&self) -> String {
         text(ironsweep_variant())
@@ -87,27 +105,17 @@ impl Runtime for Native {
     }
 
     fn open(&mut self, vendor: &str, arch: &str) -> Result<Device, Failure> {
-        if let Some(device) = &self.device {
-            return Ok(device.clone());
-        }
-        let asked = std::ffi::CString::new(vendor).map_err(|_| Failure::unsupported("device: not a name"))?;
-        // SAFETY: all fields of the struct may be zero, and the runtime fills it within its bounds.
-        let mut found: NativeDevice = unsafe { std::mem::zeroed() };
-        // SAFETY: as above.
-        check(unsafe { ironsweep_open(asked.as_ptr(), &raw mut found) }, "opening the device")?;
-        let device = Device {
-            name: text(found.name.as_ptr()),
-            uid: text(found.uid.as_ptr()),
-            vendor: text(found.vendor.as_ptr()),
-            arch: text(found.arch.as_ptr()),
-            driver: text(found.driver.as_ptr()),
-            multiprocessors: found.multiprocessors,
-            threads: found.threads,
+        let device = match &self.device {
+            Some(device) => device.clone(),
+            None => self.device.insert(find(vendor)?).clone(),
         };
-        if !device.arch.starts_with(arch) {
-            return Err(Failure::wrong_device(format!("asked for {arch}, found {}", device.arch)));
+        if device.vendor != vendor || !device.arch.starts_with(arch) {
+            return Err(Failure::wrong_device(format!(
+                "asked for {vendor} {arch}, found {} {}",
+                device.vendor, device.arch
+            )));
         }
-        Ok(self.device.insert(device).clone())
+        Ok(device)
     }
 
     fn prepare(&mut self, _: &[Argument], slots: &[Slot], region: Region) -> Result<(), Failure> {
