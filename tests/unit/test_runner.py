@@ -90,6 +90,7 @@ class Bench:
             ],
             cwd=self.folder,
             env=environment,
+            stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,
         )
@@ -319,6 +320,35 @@ def test_the_worker_of_a_killed_runner_dies_with_it(bench: Bench) -> None:
             return
         time.sleep(0.05)
     raise AssertionError("the worker outlived its runner")
+
+
+def test_a_second_runner_waits_for_the_first(bench: Bench) -> None:
+    points = [point(size) for size in (10, 20, 30)]
+    first = bench.start(points, fake={"10": "slow", "20": "slow", "30": "slow"})
+    _wait_for(bench, 1)
+    second = bench.start(points)
+    _, errors = second.communicate(timeout=30)
+    assert errors == "ironsweep: another runner is at these points; waiting until it has finished\n"
+    first.communicate(timeout=30)
+    assert (first.returncode, second.returncode) == (0, 0)
+    assert len(bench.lines("asked")) == 3
+
+
+def test_what_nvidia_smi_tells_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tool = tmp_path / "nvidia-smi"
+    tool.write_text(
+        "#!/bin/sh\n"
+        "case $1 in\n"
+        '--help-query-gpu) printf \'"name"\\nThe name.\\n"uuid"\\n"clocks_event_reasons.active"\\n\' ;;\n'
+        "--query-gpu=name,uuid,clocks_event_reasons.active) echo 'NVIDIA H200, GPU-1, 0x0' ;;\n"
+        "*) exit 1 ;;\n"
+        "esac\n"
+    )
+    tool.chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    facts = runner.environment_facts("r", "start", ["nvidia"], 2)
+    assert facts["nvidia"] == [{"name": "NVIDIA H200", "uuid": "GPU-1", "clocks_event_reasons.active": "0x0"}]
+    assert runner.environment_facts("r", "start", ["host"], 2)["nvidia"] == []
 
 
 def test_a_failing_disk_is_an_error_not_a_result(bench: Bench) -> None:

@@ -16,6 +16,7 @@ import base64
 import contextlib
 import ctypes
 import datetime
+import fcntl
 import hashlib
 import json
 import os
@@ -30,7 +31,7 @@ import time
 import uuid
 import zlib
 from pathlib import Path
-from typing import Any, Dict, Iterator, NamedTuple, TextIO
+from typing import Any, BinaryIO, Dict, Iterator, NamedTuple, TextIO
 
 Point = Dict[str, Any]
 Record = Dict[str, Any]
@@ -313,14 +314,14 @@ class Journal:
     """An append-only file of records; each is on the disk before the next point is measured."""
 
     def __init__(self, path: Path) -> None:
-        """Open, or continue, the journal at ``path``."""
+        """Open, or continue, the journal at ``path``. Waits while another runner has it."""
         path.parent.mkdir(parents=True, exist_ok=True)
         self.records: dict[str, Record] = {}
         self.environments: dict[str, list[Record]] = {}
-        if path.exists():
-            for line in _whole_lines(path):
-                self._take(line)
         self._file = path.open("ab")
+        _lock(self._file)
+        for line in _whole_lines(path):
+            self._take(line)
 
     def _take(self, line: Record) -> None:
         if line.get("type") == "environment":
@@ -335,9 +336,26 @@ class Journal:
         os.fsync(self._file.fileno())
         self._take(line)
 
+    def forget(self) -> None:
+        """Begin anew."""
+        self._file.truncate(0)
+        self.records.clear()
+        self.environments.clear()
+
     def close(self) -> None:
         """Close the file."""
         self._file.close()
+
+
+def _lock(file: BinaryIO) -> None:
+    """Be alone: a runner whose Snakemake was killed goes on, and nothing must be measured beside it."""
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        print("ironsweep: another runner is at these points; waiting until it has finished", file=sys.stderr)
+        fcntl.flock(file, fcntl.LOCK_EX)
+    except OSError:
+        pass  # a file system without locks
 
 
 def _whole_lines(path: Path) -> Iterator[Record]:
@@ -398,12 +416,12 @@ def _output(command: list[str]) -> str | None:
 
 
 def _nvidia_facts() -> list[Record]:
-    """One object a GPU. Drivers differ in what they know, so what they refuse together is asked one by one."""
+    """One object a GPU. Drivers differ in what they know and refuse a question that has one unknown word."""
     if not shutil.which("nvidia-smi"):
         return []
-    form = "--format=csv,noheader"
-    known = [name for name in NVIDIA_FACTS if _output(["nvidia-smi", f"--query-gpu={name}", form]) is not None]
-    answer = _output(["nvidia-smi", f"--query-gpu={','.join(known)}", form]) if known else None
+    understood = _output(["nvidia-smi", "--help-query-gpu"]) or ""
+    known = [name for name in NVIDIA_FACTS if f'"{name}"' in understood]
+    answer = _output(["nvidia-smi", f"--query-gpu={','.join(known)}", "--format=csv,noheader"]) if known else None
     rows = [[value.strip() for value in line.split(",")] for line in (answer or "").splitlines()]
     return [{name: row[index] for index, name in enumerate(known)} for row in rows if len(row) == len(known)]
 
@@ -513,9 +531,9 @@ class Run:
         usable = len(os.sched_getaffinity(0))
         self.threads = min(options.threads, usable) if options.threads else usable
         self.programs = Programs(options)
-        if options.repeat and journal.exists():
-            journal.unlink()
         self.journal = Journal(journal)
+        if options.repeat:
+            self.journal.forget()
         self.fleet = Fleet(options, self.paths.logs, self._worker_environment())
         self.progress = Progress(len(points), sys.stderr)
         self.run_id = uuid.uuid4().hex[:12]
@@ -703,11 +721,11 @@ def main(arguments: list[str] | None = None) -> int:
             signal.signal(number, signal.SIG_IGN)  # the workers are being ended already
         if run:
             run.close(patience_s)
-    text = f"{len(run.points)} cells: {run.progress.summary()}; {run.measured} measured in this run\n"
+    text = f"{options.out}: {len(run.points)} cells, {run.progress.summary()}; {run.measured} measured in this run"
     if options.log:
-        Path(options.log).write_text(text, encoding="utf-8")
-    elif sys.stderr.isatty():
-        sys.stderr.write(text)
+        Path(options.log).write_text(f"{text}\n", encoding="utf-8")
+    else:
+        print(text)
     return 0
 
 
