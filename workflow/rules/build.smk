@@ -453,7 +453,7 @@ rule rust_liboffload_worker:
         attempt(
             "rustc clang ld.lld offload_libs",
             RUSTC
-            + " --crate-type bin -Clto=fat -Cstrip=symbols -Funsafe_code {RUNTIMES[rust_liboffload][cfg]}"
+            + " --crate-type bin -Clto=off -Cstrip=symbols -Funsafe_code {RUNTIMES[rust_liboffload][cfg]}"
             + f" {LINKER}"
             + " {RUNTIMES[rust_liboffload][link]} --extern ironsweep={input.layer} {input.kernel} -o {output}",
         )
@@ -500,7 +500,7 @@ rule baseline_worker:
         attempt(
             "rustc clang ld.lld offload_libs {params.requires}",
             RUSTC
-            + " --crate-type bin -Clto=fat -Cstrip=symbols -Funsafe_code --cfg native"
+            + " --crate-type bin -Clto=off -Cstrip=symbols -Funsafe_code {RUNTIMES[native][cfg]}"
             + f" {LINKER}"
             + " {params.objects} {params.link} --extern ironsweep={input.layer} {input.kernel} -o {output}",
         )

@@ -33,7 +33,16 @@ for command in (
         arguments.bitcode,
         *packages,
     ],
-    [arguments.tools / "clang", "-O2", "-fPIC", "-Wno-override-module", "-c", arguments.bitcode, "-o", arguments.object],
+    [
+        arguments.tools / "clang",
+        "-O2",
+        "-fPIC",
+        "-Wno-override-module",
+        "-c",
+        arguments.bitcode,
+        "-o",
+        arguments.object,
+    ],
 ):
     if status := subprocess.run(command, check=False).returncode:
         sys.exit(status)

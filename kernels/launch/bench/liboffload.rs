@@ -42,7 +42,7 @@ impl Liboffload {
 
     fn load(&self, vendor: &str, arch: &str) -> Result<Opened, Failure> {
         let found = ol::device_of(vendor)?;
-        if !found.device.arch.is_empty() && !found.device.arch.starts_with(arch) {
+        if !found.device.arch.starts_with(arch) {
             return Err(Failure::wrong_device(format!("asked for {arch}, found {}", found.device.arch)));
         }
         let host = ol::device_of("host")?.handle;

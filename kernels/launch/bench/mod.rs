@@ -12,6 +12,8 @@ mod protocol;
 pub mod runtime;
 
 #[cfg(any(std_offload, liboffload))]
+mod nvidia;
+#[cfg(any(std_offload, liboffload))]
 mod ol;
 #[cfg(liboffload)]
 mod ol_launch;

@@ -93,7 +93,7 @@ impl Runtime for Offload {
     fn open(&mut self, vendor: &str, arch: &str) -> Result<Device, Failure> {
         if self.opened.as_ref().is_none_or(|(device, _)| device.vendor != vendor) {
             let mut device = ol::device_of(vendor)?.device;
-            if !device.arch.is_empty() && !device.arch.starts_with(arch) {
+            if !device.arch.starts_with(arch) {
                 return Err(Failure::wrong_device(format!("asked for {arch}, found {}", device.arch)));
             }
             let (number, uid) = number_of(&device)?;

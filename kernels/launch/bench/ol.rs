@@ -3,6 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::ptr::null_mut;
 
+use super::nvidia;
 use super::runtime::{Device, Failure, host_threads};
 
 /// Handles are pointers to what only the library knows.
@@ -122,6 +123,7 @@ fn describe(handle: Handle) -> Device {
         BACKEND_CUDA => {
             device.vendor = "nvidia".into();
             device.name = name;
+            device.arch = nvidia::architecture(&device.uid).unwrap_or_default();
         }
         BACKEND_AMDGPU => {
             // AMD's device name is the instruction set, its product name what people call it.
