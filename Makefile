@@ -14,7 +14,7 @@ PYTHON_SOURCES = workflow/scripts tests
 RUST_SOURCES = kernels/launch/lib.rs kernels/suite/*.rs kernels/planted/*.rs
 SMK_SOURCES = Snakefile workflow/rules
 
-.PHONY: run test lint format lock clean help prerequisites
+.PHONY: run test lint format lock dag clean help prerequisites
 
 run: prerequisites .venv/run.stamp ## Make the toolchain, build, measure, and draw (the default)
 	$(SNAKEMAKE) $(ARGS)
@@ -42,6 +42,11 @@ lock: ## Look up new versions of the Python packages (needs uv)
 	    uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes --no-emit-index-url \
 	        --no-header --no-annotate $$name.in --output-file $$name.txt || exit; \
 	done
+
+# All that there is, hence also the import, of any file.
+dag: .venv/run.stamp ## Draw docs/images/dag.svg anew (needs Graphviz)
+	$(SNAKEMAKE) --rulegraph dot --config records=Snakefile name=elsewhere -- all bundle \
+	    | python workflow/scripts/draw_dag.py --out docs/images/dag.svg
 
 clean: ## Remove all results, the toolchain included
 	@if grep -q " $(CURDIR)/results/" /proc/self/mountinfo; then \
