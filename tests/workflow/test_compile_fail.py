@@ -23,17 +23,16 @@ def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not RUSTC.exists():
         pytest.skip("the toolchain is not built: make run")
     library = tmp_path_factory.mktemp("layer") / "libironsweep.rlib"
-    command = [RUSTC, *FLAGS, "--crate-name", "ironsweep", "--crate-type", "rlib", "-o", library]
+    command: list[str | Path] = [RUSTC, *FLAGS, "--crate-name", "ironsweep", "--crate-type", "rlib", "-o", library]
     subprocess.run([*command, "kernels/launch/lib.rs"], cwd=ROOT, check=True)
     return library
 
 
 def compile_kernel(source: Path, layer: Path, output: Path) -> subprocess.CompletedProcess[str]:
     """Compile a kernel, as the build rules do, to an object file: only that checks a window's width."""
-    command = [RUSTC, *FLAGS, "-Funsafe_code", "--crate-type", "lib", "--emit=obj", "--extern", f"ironsweep={layer}"]
-    return subprocess.run(
-        [*command, source.relative_to(ROOT), "-o", output], cwd=ROOT, capture_output=True, text=True, check=False
-    )
+    command: list[str | Path] = [RUSTC, *FLAGS, "-Funsafe_code", "--crate-type", "lib", "--emit=obj"]
+    command += ["--extern", f"ironsweep={layer}", source.relative_to(ROOT), "-o", output]
+    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 
 
 def expected_errors(source: Path) -> list[str]:
