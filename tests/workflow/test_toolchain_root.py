@@ -72,8 +72,8 @@ def way(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
         pytest.skip("this toolchain has no root of its own")
     if name == "bwrap" and shutil.which("bwrap") is None:
         pytest.skip("bubblewrap is not installed")
-    if name == "chroot" and os.geteuid() != 0:
-        pytest.skip("chroot needs root")
+    if name == "chroot" and (os.geteuid() != 0 or shutil.which("mount") is None):
+        pytest.skip("chroot needs root and mount")
     file = tmp_path / "enter"
     enter.write_executable(file, enter.debian_script(name, FOLDER / "root", tmp_path, []))
     return file
@@ -221,7 +221,7 @@ def test_kind_path_with_the_roots_tools_on_path(tmp_path: Path) -> None:
     succeed([tmp_path / "toolchain/bin/rustc", "hello.rs"], tmp_path)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="mounting needs root")
+@pytest.mark.skipif(os.geteuid() != 0 or shutil.which("mount") is None, reason="mounting needs root")
 def test_what_a_killed_build_left_mounted_is_unmounted_before_it_is_removed(tmp_path: Path) -> None:
     (tmp_path / "host").mkdir()
     (tmp_path / "host/precious").touch()

@@ -80,7 +80,7 @@ def way_in() -> str:
         reason = f"bubblewrap says: {tried.stderr.strip()}"
     else:
         reason = "bubblewrap is not installed (`apt-get install bubblewrap`)"
-    if os.geteuid() == 0:
+    if os.geteuid() == 0 and all(map(shutil.which, ("unshare", "mount", "chroot"))):
         tried = subprocess.run(["unshare", "--mount", "true"], capture_output=True, text=True, check=False)
         if tried.returncode == 0:
             return "chroot"

@@ -61,7 +61,8 @@ def remove(folder: Path) -> None:
         return
     prefix = str(folder.resolve()) + "/"
     for point in reversed(_mount_points(prefix)):
-        subprocess.run(["umount", "--lazy", point], capture_output=True, check=False)
+        if shutil.which("umount"):
+            subprocess.run(["umount", "--lazy", point], capture_output=True, check=False)
     if left := _mount_points(prefix):
         raise UserError(
             f"{left[0]} is still mounted inside {folder}: unmount it (as root: umount {left[0]}) and run again"
@@ -87,7 +88,7 @@ def missing() -> str | None:
         for tool, package in (("mmdebstrap", "mmdebstrap"), ("bwrap", "bubblewrap"))
         if shutil.which(tool) is None
     ]
-    if os.geteuid() == 0 and "bubblewrap" in packages and shutil.which("unshare") and shutil.which("chroot"):
+    if os.geteuid() == 0 and "bubblewrap" in packages and all(map(shutil.which, ("unshare", "mount", "chroot"))):
         packages.remove("bubblewrap")  # chroot will do
     if os.geteuid() != 0 and shutil.which("newuidmap") is None:
         packages.append("uidmap")
