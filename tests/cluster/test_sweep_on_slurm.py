@@ -14,10 +14,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from slurm_on_one_host import Cluster, running, why_not
+
 from ironsweep import plan
 from ironsweep.kernels import discover
 from ironsweep.records import RecordFile, read_file
-from slurm_on_one_host import Cluster, running, why_not
 
 REPOSITORY = Path(__file__).parents[2]
 FAKE_WORKER = REPOSITORY / "tests/unit/fake_worker.py"

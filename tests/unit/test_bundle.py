@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from ironsweep import bundle
 from ironsweep.errors import UserError
 from ironsweep.records import read_file
@@ -29,6 +30,8 @@ def make_parts(folder: Path) -> list[bundle.Member]:
     (runtime / "run").write_text(RUNTIME)
     (runtime / "run").chmod(0o755)
     (runtime / "lib/libx.so.1").write_bytes(bytes(1000))
+    (runtime / "lib/hip").mkdir()
+    (runtime / "lib/hip/libamdhip64.so").write_bytes(bytes(1000))
     (runtime / "lib/libx.so").symlink_to("libx.so.1")
     (runtime / "lib/libdriver.so").symlink_to("/nowhere/libdriver.so.1")
     (runtime / "lib/.snakemake_timestamp").touch()

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import yaml
+
 from ironsweep import config
 from ironsweep.config import ConfigError, System
 from ironsweep.kernels import Kernel, discover, kernel_name
@@ -221,6 +223,18 @@ def test_slurm_resources_are_those_of_the_system() -> None:
     }
     assert config.slurm_resources(System("c", "slurm", {}, {"cpus": 2})) == {"mem_mb": 4000, "runtime": 60}
     assert config.slurm_resources(System("l", "local", {}, {})) == {"mem_mb": 4000, "runtime": 60}
+
+
+def test_jobs_get_what_their_system_says() -> None:
+    systems = {
+        "local": System("local", "local", {}, {}),
+        "c": System("c", "slurm", {}, {"cpus": 8, "gres": "gpu:1"}),
+        "d": System("d", "slurm", {}, {}),
+    }
+    threads = config.threads_of(systems, 64)
+    assert [threads(SimpleNamespace(system=name)) for name in systems] == [64, 8, 1]
+    gres = config.resource_of(systems, "gres")
+    assert [gres(SimpleNamespace(system=name)) for name in systems] == [None, "gpu:1", None]
 
 
 def test_the_host_cpu_is_found(tmp_path: Path) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import jsonschema
 import pytest
+
 from ironsweep import plan
 from ironsweep.config import Reps, Settings, System
 from ironsweep.kernels import Kernel

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from ironsweep import attempt, plan, records, runner
 
 SCRIPTS = Path(__file__).parents[2] / "workflow/scripts"

@@ -4,13 +4,6 @@
 IMPORT_NAME = config.get("name") or Path(config.get("records", "NAME")).stem
 
 
-def records_to_import(wildcards):
-    """The file that the command line names."""
-    if "records" not in config:
-        sys.exit("ironsweep: which file is to be taken in? Say: snakemake import --config records=FILE")
-    return config["records"]
-
-
 localrules:
     bundle_points,
 
@@ -26,7 +19,7 @@ if BUNDLE_PLAN:
         params:
             digest=digest(BUNDLE_PLAN.all_points()),
         message:
-            "Writing the points of the bundle for system " + BUNDLE_SYSTEM
+            f"Writing the points of the bundle for system {BUNDLE_SYSTEM}"
         run:
             Path(output[0]).write_text(BUNDLE_PLAN.all_points())
 
@@ -70,7 +63,10 @@ rule import_records:
     name:
         "import"
     input:
-        records=records_to_import,
+        records=lambda wildcards: (
+            config.get("records")
+            or sys.exit("ironsweep: which file is to be taken in? Say: snakemake import --config records=FILE")
+        ),
     output:
         records=f"results/imported/{IMPORT_NAME}.jsonl",
         dumps=directory(f"results/imported/{IMPORT_NAME}.dumps"),

@@ -5,17 +5,6 @@
 # the journal and is taken over, as are records of earlier runs whose program, image and toolchain are still the same.
 
 
-def run_threads(wildcards):
-    """All cores, so that nothing runs beside a measurement; in a Slurm job those that the system's file asks for."""
-    system = SYSTEMS[wildcards.system]
-    return system.slurm.get("cpus", 1) if system.scheduler == "slurm" else workflow.cores or 1
-
-
-def run_resource(name):
-    """A resource of Slurm jobs as the system's file gives it; None where it does not."""
-    return lambda wildcards: slurm_resources(SYSTEMS[wildcards.system]).get(name)
-
-
 rule run_kernel:
     input:
         points="results/plan/{system}/{kernel}.points.jsonl",
@@ -33,16 +22,17 @@ rule run_kernel:
         dumps=directory("results/dumps/{system}/{kernel}"),
     log:
         "results/logs/run/{system}/{kernel}.log",
-    threads: run_threads
+    # Locally all cores, so that nothing runs beside a measurement.
+    threads: configuration.threads_of(SYSTEMS, workflow.cores)
     resources:
-        slurm_partition=run_resource("slurm_partition"),
-        slurm_account=run_resource("slurm_account"),
-        gres=run_resource("gres"),
-        constraint=run_resource("constraint"),
-        qos=run_resource("qos"),
-        slurm_extra=run_resource("slurm_extra"),
-        mem_mb=run_resource("mem_mb"),
-        runtime=run_resource("runtime"),
+        slurm_partition=configuration.resource_of(SYSTEMS, "slurm_partition"),
+        slurm_account=configuration.resource_of(SYSTEMS, "slurm_account"),
+        gres=configuration.resource_of(SYSTEMS, "gres"),
+        constraint=configuration.resource_of(SYSTEMS, "constraint"),
+        qos=configuration.resource_of(SYSTEMS, "qos"),
+        slurm_extra=configuration.resource_of(SYSTEMS, "slurm_extra"),
+        mem_mb=configuration.resource_of(SYSTEMS, "mem_mb"),
+        runtime=configuration.resource_of(SYSTEMS, "runtime"),
     params:
         journal="results/journal/{system}/{kernel}.jsonl",
         timeout_s=SETTINGS.timeout_s,

@@ -96,8 +96,17 @@ def contents(
     """What goes into the archive of ``system``.
 
     ``binaries`` are workers and images (or notes of their failed builds) below ``bin_root``; ``runtime`` is a folder
-    with the program ``run`` and the libraries that it uses.
+    with the program ``run`` and the libraries that it uses. HIP's, which are larger than all others together, go along
+    only where a HIP worker needs them.
     """
+    hip = any(file.name == "hip" for file in binaries)
+    libraries = [
+        file
+        for file in sorted(runtime.rglob("*"))
+        if (file.is_symlink() or file.is_file())
+        and not file.name.startswith(".snakemake")
+        and (hip or not file.is_relative_to(runtime / "lib/hip"))
+    ]
     members = [
         Member("run.sh", RUN_SH.format(system=system, timeout_s=timeout_s).encode(), executable=True),
         Member("points.jsonl", points),
@@ -109,8 +118,7 @@ def contents(
         ),
         *(
             Member(f"runtime/{file.relative_to(runtime)}", file, executable=bool(file.lstat().st_mode & stat.S_IXUSR))
-            for file in sorted(runtime.rglob("*"))
-            if (file.is_symlink() or file.is_file()) and not file.name.startswith(".snakemake")
+            for file in libraries
         ),
     ]
     return sorted(members, key=lambda member: member.name)

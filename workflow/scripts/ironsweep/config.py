@@ -12,7 +12,7 @@ import fnmatch
 import json
 import re
 import subprocess
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -396,6 +396,24 @@ def slurm_resources(system: System) -> dict[str, Any]:
     if extra:
         resources["slurm_extra"] = " ".join(extra)
     return resources
+
+
+def resource_of(systems: Mapping[str, System], name: str) -> Callable[[Any], Any]:
+    """A resource as a function of a rule's wildcards, one of which is `system`; None where it is not given."""
+    return lambda wildcards: slurm_resources(systems[wildcards.system]).get(name)
+
+
+def threads_of(systems: Mapping[str, System], cores: int | None) -> Callable[[Any], int]:
+    """Threads of a measurement as a function of a rule's wildcards.
+
+    In a Slurm job those that the system's file asks for, else all ``cores``.
+    """
+
+    def threads(wildcards: Any) -> int:
+        system = systems[wildcards.system]
+        return int(system.slurm.get("cpus", 1)) if system.scheduler == "slurm" else cores or 1
+
+    return threads
 
 
 # --- the whole ------------------------------------------------------------------------------------------------------

@@ -15,7 +15,6 @@ import argparse
 import base64
 import contextlib
 import ctypes
-import datetime
 import fcntl
 import hashlib
 import json
@@ -31,10 +30,13 @@ import time
 import uuid
 import zlib
 from pathlib import Path
-from typing import Any, BinaryIO, Dict, Iterator, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
 
-Point = Dict[str, Any]
-Record = Dict[str, Any]
+if TYPE_CHECKING:  # Python 3.8 would not understand these two
+    from collections.abc import Iterator
+
+    Point = dict[str, Any]
+    Record = dict[str, Any]
 
 # What a worker is told; the other columns of the plan are added to its record.
 SENT = (
@@ -468,7 +470,9 @@ def environment_facts(run: str, moment: str, devices: list[str], threads: int) -
 
 
 def _now() -> str:
-    return datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="milliseconds")
+    """The time in UTC, as ISO 8601 writes it, to milliseconds."""
+    seconds, milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
+    return f"{time.strftime('%Y-%m-%dT%H:%M:%S', time.gmtime(seconds))}.{milliseconds:03d}+00:00"
 
 
 # --- the run --------------------------------------------------------------------------------------------------------
