@@ -14,7 +14,7 @@ PYTHON_SOURCES = workflow/scripts tests
 RUST_SOURCES = kernels/launch/lib.rs kernels/suite/*.rs kernels/planted/*.rs
 SMK_SOURCES = Snakefile workflow/rules
 
-.PHONY: run test lint format lock dag clean help prerequisites
+.PHONY: run test env lint format lock dag clean help prerequisites
 
 run: prerequisites .venv/run.stamp ## Make the toolchain, build, measure, and draw (the default)
 	$(SNAKEMAKE) $(ARGS)
@@ -22,6 +22,8 @@ run: prerequisites .venv/run.stamp ## Make the toolchain, build, measure, and dr
 
 test: prerequisites .venv/test.stamp lint ## Lint and run all tests; no GPU is needed
 	pytest
+
+env: prerequisites .venv/run.stamp ## Make only the Python environment
 
 lint: prerequisites .venv/test.stamp results/toolchain/toolchain.json ## Check style and types
 	ruff check $(PYTHON_SOURCES)
