@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from ironsweep import doctor
 from ironsweep.doctor import gpus_of
 from ironsweep.plan import DEVICES
-from ironsweep.toolchain import record, root, settings
+from ironsweep.toolchain import describe, enter, record, root, settings
 from ironsweep.toolchain.record import Tool, Toolchain
 
 DEBIAN = Path(__file__).parents[2] / "config/toolchains/debian.yaml"
@@ -18,8 +19,8 @@ DEBIAN = Path(__file__).parents[2] / "config/toolchains/debian.yaml"
 
 def built(folder: Path, **tools: Tool) -> None:
     """Write a toolchain.json as if the toolchain were built."""
-    every = {name.replace("_plus", "+"): tool for name, tool in tools.items()}
-    toolchain = Toolchain("debian", "two-pass", "bwrap", {}, {**dict.fromkeys(record.PLACES, Tool("/x")), **every}, "0")
+    names = (*describe.REQUIRED_TOOLS, *record.PLACES, "clang++")
+    toolchain = Toolchain("debian", "two-pass", "bwrap", {}, {**dict.fromkeys(names, Tool("/x", "1.0")), **tools}, "0")
     (folder / doctor.DESCRIPTION).parent.mkdir(parents=True)
     (folder / doctor.DESCRIPTION).write_text(json.dumps(toolchain.as_json()))
 
@@ -55,15 +56,28 @@ def test_what_stops_the_toolchain_stops_the_variants(tmp_path: Path, monkeypatch
 
 
 def test_tools_have_their_version_or_the_reason(tmp_path: Path) -> None:
-    reason = "nvcc: no CUDA toolkit on PATH; load its module"
-    built(
-        tmp_path, rustc=Tool("/usr/bin/rustc", "1.97.1"), nvcc=Tool(missing=reason), clang_plus_plus=Tool("/c", "22.1")
-    )
+    built(tmp_path, rustc=Tool("/usr/bin/rustc", "1.97.1"), nvcc=Tool(missing="nvcc: no CUDA toolkit; load its module"))
     lines = doctor.report(tmp_path, settings.read(DEBIAN))
     assert line(lines, "rustc") == "1.97.1"
-    assert line(lines, "nvcc") == f"missing: {reason}"
-    assert line(lines, "cuda on nvidia") == f"build: no, {reason}; run: no, no NVIDIA GPU here"
+    assert line(lines, "nvcc") == "missing: no CUDA toolkit; load its module"
+    assert line(lines, "cuda on nvidia") == "build: no, it needs nvcc; run: no, no NVIDIA GPU here"
     assert line(lines, "cpp_seq on host") == "build: yes; run: yes"
+
+
+def test_tools_of_kind_path_are_looked_for_without_building_anything(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("CUDA_HOME", raising=False)
+    monkeypatch.delenv("CUDA_PATH", raising=False)
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:/usr/bin:/bin")
+    enter.write_executable(tmp_path / "bin/llc-22", "#!/bin/sh\necho LLVM version 22.1.8\n")
+    built(tmp_path)  # of kind debian: it says nothing about this one
+    wanted = settings.read(DEBIAN.with_name("path.yaml"))
+    never = {**wanted.tools, "hipcc": settings.ToolSetting(("no-such-hipcc",))}
+    lines = doctor.report(tmp_path, replace(wanted, tools=never))
+    assert line(lines, "llc") == "22.1.8"
+    assert line(lines, "hipcc").startswith("missing: no no-such-hipcc found; install it or load its module")
+    assert line(lines, "hip on amd").startswith("build: no, it needs ")
 
 
 def test_a_damaged_description_is_said(tmp_path: Path) -> None:

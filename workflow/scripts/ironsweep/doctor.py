@@ -10,7 +10,8 @@ import platform
 import re
 import shutil
 import subprocess
-from collections.abc import Callable, Iterator, Sequence
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as package_version
@@ -19,7 +20,7 @@ from pathlib import Path
 from ironsweep.config import detect_gpus
 from ironsweep.errors import UserError
 from ironsweep.plan import DEVICES
-from ironsweep.toolchain import Toolchain, cuda, load, probe, root
+from ironsweep.toolchain import Tool, cuda, describe, enter, load, probe, root
 from ironsweep.toolchain.settings import Settings
 
 DESCRIPTION = Path("results/toolchain/toolchain.json")
@@ -66,19 +67,15 @@ def run(command: Sequence[str]) -> str | None:
 
 def report(folder: Path, settings: Settings) -> list[str]:
     """All lines for the repository in `folder` with this toolchain file."""
-    try:
-        toolchain = load(folder / DESCRIPTION) if (folder / DESCRIPTION).exists() else None
-        damaged = None
-    except UserError as error:
-        toolchain, damaged = None, str(error)
     here = {device: gpus for device in NO_GPU if (gpus := gpus_of(device)) is not None}
+    notes, tools = find_tools(folder, settings)
     lines = []
     for title, items in (
         ("This machine", list(machine())),
-        (f"Toolchain ({settings.file})", list(toolchain_items(settings, toolchain, damaged))),
+        (f"Toolchain ({settings.file})", [*builders(settings), *notes, *tool_items(tools or {})]),
         ("GPUs", list(gpu_items(here))),
         ("Schedulers", list(schedulers())),
-        ("Variants", list(variants(settings, toolchain, set(here) | {"host"}))),
+        ("Variants", list(variants(settings, tools, set(here) | {"host"}))),
     ):
         width = max(len(item.name) for item in items)
         lines += [title, *(f"  {item.name:{width}}  {item.text}" for item in items)]
@@ -104,22 +101,50 @@ def machine() -> Iterator[Item]:
         yield Item("rights", "neither root nor user namespaces: a toolchain of kind `path` works, a root does not")
 
 
-def toolchain_items(settings: Settings, toolchain: Toolchain | None, damaged: str | None) -> Iterator[Item]:
-    """What the toolchain is made with, and every tool of it if it is built."""
+def builders(settings: Settings) -> Iterator[Item]:
+    """What a root is made and entered with."""
     if settings.kind == "debian":
         for program, package in (("mmdebstrap", "mmdebstrap"), ("bwrap", "bubblewrap")):
             found = run([program, "--version"])
             yield Item(program, (found and probe.version_in(found)) or f"missing: apt-get install {package}")
         if reason := root.missing():
             yield Item("root", f"cannot be made: {reason}")
-    if toolchain is None:
-        home = cuda.on_path()
-        yield Item("compilers", damaged or "not built yet: make run")
-        yield Item("CUDA", f"toolkit in {home}" if home else f"none on PATH: {_cuda_plan(settings)}")
-        return
-    yield Item("generation", f"{toolchain.generation}: {probe.GENERATIONS[toolchain.generation]}")
-    for name, tool in toolchain.tools.items():
-        yield Item(name, f"missing: {tool.missing}" if tool.missing else tool.version or str(tool.path))
+
+
+def find_tools(folder: Path, settings: Settings) -> tuple[list[Item], dict[str, Tool] | None]:
+    """The toolchain's tools, and what else there is to say; None if a root has to be built before they can be seen."""
+    try:
+        toolchain = load(folder / DESCRIPTION)
+        if toolchain.kind == settings.kind:
+            meaning = probe.GENERATIONS[toolchain.generation]
+            return [Item("generation", f"{toolchain.generation}: {meaning}")], toolchain.tools
+        state = "not built yet: make run"
+    except UserError as error:
+        state = str(error) if (folder / DESCRIPTION).exists() else "not built yet: make run"
+    if settings.kind == "path":
+        return look_on_path(settings)
+    home = cuda.on_path()
+    plan = f"toolkit in {home}" if home else f"none on PATH: {_cuda_plan(settings)}"
+    return [Item("compilers", state), Item("CUDA", plan)], None
+
+
+def look_on_path(settings: Settings) -> tuple[list[Item], dict[str, Tool]]:
+    """The tools of a toolchain of kind path, looked for now."""
+    try:
+        environment = enter.module_environment(settings.modules_init, settings.modules)
+    except UserError as error:
+        return [Item("modules", str(error))], {}
+    home = cuda.on_path(describe.search_path(settings, environment))
+    toolkit = cuda.Cuda("path", str(home)) if home else cuda.Cuda("none", missing=f"not found; {_cuda_plan(settings)}")
+    with tempfile.TemporaryDirectory(prefix="ironsweep-") as scratch:
+        return [], describe.tools_on_path(settings, environment, toolkit, Path(scratch))
+
+
+def tool_items(tools: Mapping[str, Tool]) -> Iterator[Item]:
+    """A line a tool: its version, or its place if it is a folder or file, or why it is missing."""
+    for name, tool in tools.items():
+        reason = str(tool.missing).removeprefix(f"{name}: ")
+        yield Item(name, f"missing: {reason}" if tool.missing else tool.version or str(tool.path))
 
 
 def _cuda_plan(settings: Settings) -> str:
@@ -159,23 +184,23 @@ def schedulers() -> Iterator[Item]:
             yield Item(name, f"{command} is here, but there is no profile for it")
 
 
-def variants(settings: Settings, toolchain: Toolchain | None, devices: set[str]) -> Iterator[Item]:
+def variants(settings: Settings, tools: Mapping[str, Tool] | None, devices: set[str]) -> Iterator[Item]:
     """Per variant and device: whether it can be built, whether it can be run here, and if not, why."""
     for variant, its_devices in DEVICES.items():
         for device in its_devices:
-            build = build_obstacle(settings, toolchain, TOOLS.get((variant, device), ()))
+            build = build_obstacle(settings, tools, TOOLS.get((variant, device), ()))
             runs = "yes" if device in devices else f"no, {NO_GPU[device].partition(':')[0]} here"
             yield Item(f"{variant} on {device}", f"build: {build or 'yes'}; run: {runs}")
 
 
-def build_obstacle(settings: Settings, toolchain: Toolchain | None, tools: Sequence[str]) -> str | None:
+def build_obstacle(settings: Settings, tools: Mapping[str, Tool] | None, needed: Sequence[str]) -> str | None:
     """Why a variant that needs these tools cannot be built now; None if it can."""
-    if toolchain is not None:
-        reasons = [reason for tool in tools if (reason := toolchain.reason(tool))]
-        return f"no, {'; '.join(reasons)}" if reasons else None
-    if settings.kind == "debian" and (reason := root.missing()):
+    if tools is not None:
+        needs = (*describe.REQUIRED_TOOLS, *describe.REQUIRED_PLACES, *needed)
+        lacking = [name for name in needs if name not in tools or tools[name].missing]
+        return f"no, it needs {', '.join(lacking)}" if lacking else None
+    if reason := root.missing():
         return f"no, {reason}"
-    nvidia = {"nvcc", "ptxas"}
-    if nvidia.intersection(tools) and settings.cuda not in ("auto", "wheels") and cuda.on_path() is None:
+    if {"nvcc", "ptxas"}.intersection(needed) and settings.cuda not in ("auto", "wheels") and cuda.on_path() is None:
         return f"no, {cuda.HOW_TO_GET}"
     return "after `make run`"

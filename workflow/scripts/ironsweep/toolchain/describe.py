@@ -21,7 +21,7 @@ REQUIRED_TOOLS = (
     "rustc", "clang", "g++", "ld.lld", "opt", "llc", "llvm-link", "llvm-offload-binary", "llvm-offload-wrapper",
     "llvm-readelf",
 )  # fmt: skip
-REQUIRED_FOLDERS = ("rust_src", "offload_libs")
+REQUIRED_PLACES = ("rust_src", "offload_libs")
 
 # A file that tells the folder from another one of that name.
 _TELLTALE = {
@@ -50,7 +50,7 @@ def describe_debian(
         return None if found is None else "/usr/bin/" + Path(found).name
 
     remedy = f"add the package that has it to `packages` in {settings.file}"
-    return _describe(settings, folder, way, packages, cuda, find, remedy)
+    return _describe(settings, folder, way, packages, _find(settings, cuda, folder, find, remedy))
 
 
 def describe_path(settings: Settings, environment: Mapping[str, str], cuda: cuda_.Cuda, folder: Path) -> Toolchain:
@@ -58,10 +58,17 @@ def describe_path(settings: Settings, environment: Mapping[str, str], cuda: cuda
 
     environment: what the modules set. Raises UserError as `describe_debian`.
     """
+    return _describe(settings, folder, "path", {}, tools_on_path(settings, environment, cuda, folder))
+
+
+def tools_on_path(
+    settings: Settings, environment: Mapping[str, str], cuda: cuda_.Cuda, folder: Path
+) -> dict[str, Tool]:
+    """Write ``enter`` of a toolchain of kind path into its folder, and find its tools, files and folders."""
     search = search_path(settings, environment)
     enter.write_executable(folder / "enter", enter.path_script({**environment, "PATH": search}))
     remedy = f"install it or load its module, or name it in {settings.file} (`tools`, `path`, `modules`)"
-    return _describe(settings, folder, "path", {}, cuda, lambda setting: _which(setting, search), remedy)
+    return _find(settings, cuda, folder, lambda setting: _which(setting, search), remedy)
 
 
 def search_path(settings: Settings, environment: Mapping[str, str]) -> str:
@@ -78,24 +85,24 @@ def _which(setting: ToolSetting, search: str) -> str | None:
     return None
 
 
-def _describe(
-    settings: Settings,
-    folder: Path,
-    way: str,
-    packages: dict[str, str],
-    cuda: cuda_.Cuda,
-    find: Callable[[ToolSetting], str | None],
-    remedy: str,
-) -> Toolchain:
+def _find(
+    settings: Settings, cuda: cuda_.Cuda, folder: Path, find: Callable[[ToolSetting], str | None], remedy: str
+) -> dict[str, Tool]:
     script = str(folder / "enter")
     tools = {name: _tool(name, setting, find(setting), script, remedy) for name, setting in settings.tools.items()}
     tools |= _cuda_tools(cuda, script)
     rustc = tools["rustc"].path or "rustc"
-    tools |= {name: _folder(name, globs, script, rustc, remedy) for name, globs in settings.folders.items()}
+    return tools | {name: _folder(name, globs, script, rustc, remedy) for name, globs in settings.folders.items()}
+
+
+def _describe(
+    settings: Settings, folder: Path, way: str, packages: dict[str, str], tools: dict[str, Tool]
+) -> Toolchain:
     _check_required(tools)
     _write_wrappers(folder, tools)
-    _check_llvm(probe.rustc_llvm([script, rustc]), tools)
-    generation = probe.generation([script, rustc])
+    rustc = [str(folder / "enter"), str(tools["rustc"].path)]
+    _check_llvm(probe.rustc_llvm(rustc), tools)
+    generation = probe.generation(rustc)
     probe.check_generation(generation)
     identity = {"kind": settings.kind, "generation": generation, "packages": packages,
                 "versions": {name: tool.version for name, tool in tools.items()}}  # fmt: skip
@@ -145,7 +152,7 @@ def _folder(name: str, globs: tuple[str, ...], script: str, rustc: str, remedy: 
 
 
 def _check_required(tools: Mapping[str, Tool]) -> None:
-    lacking = [str(tools[name].missing) for name in (*REQUIRED_TOOLS, *REQUIRED_FOLDERS) if tools[name].path is None]
+    lacking = [str(tools[name].missing) for name in (*REQUIRED_TOOLS, *REQUIRED_PLACES) if tools[name].path is None]
     if lacking:
         raise UserError("the toolchain is not complete:\n  " + "\n  ".join(lacking))
 
