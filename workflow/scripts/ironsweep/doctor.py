@@ -176,9 +176,7 @@ def gpu_items(here: dict[str, list[str]]) -> Iterator[Item]:
 def schedulers() -> Iterator[Item]:
     """The schedulers whose commands are here; Slurm is the one that the profiles are written for."""
     slurm = run(["sbatch", "--version"])
-    yield Item(
-        "slurm", slurm.strip().removeprefix("slurm").strip() if slurm else "none (sbatch): jobs run on this machine"
-    )
+    yield Item("slurm", (slurm and probe.version_in(slurm)) or "none (sbatch): jobs run on this machine")
     for name, command in (("pbs", "qsub"), ("lsf", "bsub"), ("flux", "flux")):
         if shutil.which(command):
             yield Item(name, f"{command} is here, but there is no profile for it")
