@@ -111,11 +111,13 @@ macro_rules! __device {
         let dimensions = $crate::launch::Dimensions { items: $items, grid: $grid, block: $block };
         $( let $p = $crate::device::Shared($p); )*
         $crate::device::run(dimensions, |place| {
-            <<$Arguments as $crate::kernel::Kernel>::At as $crate::launch::Shape>::each(dimensions, place, |at| {
-                // SAFETY: this entry's own.
-                let arguments = unsafe { $crate::__device! { @arguments $Arguments $items [] [$($f)*] } };
-                <$Arguments as $crate::kernel::Kernel>::run(arguments, at);
-            });
+            // SAFETY: `run` calls this once in each thread of the launch; the arguments are this entry's own.
+            unsafe {
+                <<$Arguments as $crate::kernel::Kernel>::At as $crate::launch::Shape>::each(dimensions, place, |at| {
+                    let arguments = $crate::__device! { @arguments $Arguments $items [] [$($f)*] };
+                    <$Arguments as $crate::kernel::Kernel>::run(arguments, at);
+                });
+            }
         });
     };
     (@arguments $Arguments:ident $items:ident [$($fields:tt)*] [($name:ident $Kind:ident $pointer:ident $len:ident) $($rest:tt)*]) => {

@@ -36,14 +36,18 @@ pub trait Shape: Sized {
     const STRIDES: bool;
 
     /// Runs `body` in this thread for what the launch gives it.
-    fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self));
+    ///
+    /// # Safety
+    /// Once in each thread of a launch, with the launch's dimensions and the thread's place: items would not be unique
+    /// otherwise.
+    unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self));
 }
 
 impl Shape for Item {
     const STRIDES: bool = false;
 
     #[inline(always)]
-    fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
+    unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
         for index in place.items(dimensions) {
             body(Self(index));
         }
@@ -60,7 +64,7 @@ impl Shape for Team {
     const STRIDES: bool = true;
 
     #[inline(always)]
-    fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
+    unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
         body(Self { dimensions, place });
     }
 }

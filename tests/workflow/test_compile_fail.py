@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from ironsweep.build import DEVICE_KERNEL
+
 pytestmark = pytest.mark.toolchain
 
 ROOT = Path(__file__).parents[2]
@@ -14,7 +16,8 @@ RUSTC = ROOT / "results/toolchain/bin/rustc"
 FOLDER = ROOT / "tests/compile_fail"
 CONTROL = FOLDER / "control.rs"
 # The mistakes must not compile for any device; the host's is the one that every toolchain compiles for.
-FLAGS = ["--edition", "2024", "-Cpanic=abort", "--cfg", "device"]
+FLAGS = ["--edition", "2024", "-Cpanic=abort"]
+KERNEL = DEVICE_KERNEL.split()
 
 
 @pytest.fixture(scope="module")
@@ -23,14 +26,25 @@ def layer(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if not RUSTC.exists():
         pytest.skip("the toolchain is not built: make run")
     library = tmp_path_factory.mktemp("layer") / "libironsweep.rlib"
-    command: list[str | Path] = [RUSTC, *FLAGS, "--crate-name", "ironsweep", "--crate-type", "rlib", "-o", library]
+    command: list[str | Path] = [
+        RUSTC,
+        *FLAGS,
+        "--cfg",
+        "device",
+        "--crate-name",
+        "ironsweep",
+        "--crate-type",
+        "rlib",
+        "-o",
+        library,
+    ]
     subprocess.run([*command, "kernels/launch/lib.rs"], cwd=ROOT, check=True)
     return library
 
 
 def compile_kernel(source: Path, layer: Path, output: Path) -> subprocess.CompletedProcess[str]:
     """Compile a kernel, as the build rules do, to an object file: only that checks a window's width."""
-    command: list[str | Path] = [RUSTC, *FLAGS, "-Funsafe_code", "--crate-type", "lib", "--emit=obj"]
+    command: list[str | Path] = [RUSTC, *FLAGS, *KERNEL, "--crate-type", "lib", "--emit=obj"]
     command += ["--extern", f"ironsweep={layer}", source.relative_to(ROOT), "-o", output]
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
 

@@ -4,10 +4,6 @@
 IMPORT_NAME = config.get("name") or Path(config.get("records", "NAME")).stem
 
 
-localrules:
-    bundle_points,
-
-
 if BUNDLE_PLAN:
     BUNDLE_SYSTEM = BUNDLE_SETTINGS.systems[0].name
 
@@ -16,6 +12,7 @@ if BUNDLE_PLAN:
             f"results/bundle/{BUNDLE_SYSTEM}.points.jsonl",
         log:
             "results/logs/bundle/points.log",
+        localrule: True
         params:
             digest=digest(BUNDLE_PLAN.all_points()),
         message:
@@ -42,10 +39,12 @@ if BUNDLE_PLAN:
             digest=f"results/bundle/ironsweep-{BUNDLE_SYSTEM}.tar.xz.sha256",
         log:
             "results/logs/bundle/pack.log",
+        localrule: True
+        threads: 4
         params:
             system=BUNDLE_SYSTEM,
             timeout_s=BUNDLE_SETTINGS.timeout_s,
-            runtime=lambda wildcards, input: Path(input.runtime).parent,
+            runtime=subpath(input.runtime, parent=True),
         message:
             "Packing {output.archive}: takes a minute or two"
         shell:
@@ -56,6 +55,7 @@ if BUNDLE_PLAN:
     rule bundle:
         input:
             rules.pack_bundle.output,
+        localrule: True
 
 
 # Its name is given apart because `import` is a word of Python, which formatters of this file stumble over.
@@ -76,5 +76,5 @@ rule import_records:
     message:
         "Taking in {input.records}"
     shell:
-        "PYTHONPATH=workflow/scripts python -m ironsweep.bundle take --records {input.records}"
+        "PYTHONPATH=workflow/scripts python -m ironsweep.bundle take --records {input.records:q}"
         " --out {output.records} --dumps {output.dumps} 2>&1 | tee {log}"

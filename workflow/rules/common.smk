@@ -6,6 +6,7 @@ from pathlib import Path
 # Scripts find the package beside them; the rules find it here.
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow" / "scripts"))
 
+from ironsweep import build
 from ironsweep import config as configuration
 from ironsweep import plan as planning
 from ironsweep.config import slurm_resources

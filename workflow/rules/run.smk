@@ -23,7 +23,7 @@ rule run_kernel:
     log:
         "results/logs/run/{system}/{kernel}.log",
     # Locally all cores, so that nothing runs beside a measurement.
-    threads: configuration.threads_of(SYSTEMS, workflow.cores)
+    threads: configuration.threads_of(SYSTEMS, lambda: workflow.cores)
     resources:
         slurm_partition=configuration.resource_of(SYSTEMS, "slurm_partition"),
         slurm_account=configuration.resource_of(SYSTEMS, "slurm_account"),

@@ -22,6 +22,11 @@ class Kernel:
     file: str
     planted: bool = False
 
+    @property
+    def stem(self) -> str:
+        """The file's name without its ending: the name of the entry point and of the baselines' files."""
+        return Path(self.file).stem
+
 
 def kernel_name(stem: str) -> str:
     """Name of the kernel in a file: ``algorithm_reduce_sum`` is ``Algorithm_REDUCE_SUM``."""
