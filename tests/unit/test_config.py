@@ -231,7 +231,7 @@ def test_jobs_get_what_their_system_says() -> None:
         "c": System("c", "slurm", {}, {"cpus": 8, "gres": "gpu:1"}),
         "d": System("d", "slurm", {}, {}),
     }
-    threads = config.threads_of(systems, 64)
+    threads = config.threads_of(systems, lambda: 64)
     assert [threads(SimpleNamespace(system=name)) for name in systems] == [64, 8, 1]
     gres = config.resource_of(systems, "gres")
     assert [gres(SimpleNamespace(system=name)) for name in systems] == [None, "gpu:1", None]

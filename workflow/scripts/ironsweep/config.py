@@ -403,15 +403,16 @@ def resource_of(systems: Mapping[str, System], name: str) -> Callable[[Any], Any
     return lambda wildcards: slurm_resources(systems[wildcards.system]).get(name)
 
 
-def threads_of(systems: Mapping[str, System], cores: int | None) -> Callable[[Any], int]:
+def threads_of(systems: Mapping[str, System], cores: Callable[[], int | None]) -> Callable[[Any], int]:
     """Threads of a measurement as a function of a rule's wildcards.
 
-    In a Slurm job those that the system's file asks for, else all ``cores``.
+    In a Slurm job those that the system's file asks for, else all ``cores()``, which has no answer where only Slurm
+    jobs run.
     """
 
     def threads(wildcards: Any) -> int:
         system = systems[wildcards.system]
-        return int(system.slurm.get("cpus", 1)) if system.scheduler == "slurm" else cores or 1
+        return int(system.slurm.get("cpus", 1)) if system.scheduler == "slurm" else cores() or 1
 
     return threads
 
