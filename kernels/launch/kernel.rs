@@ -111,11 +111,12 @@ macro_rules! __device {
         let dimensions = $crate::launch::Dimensions { items: $items, grid: $grid, block: $block };
         $( let $p = $crate::device::Shared($p); )*
         $crate::device::run(dimensions, |place| {
-            // SAFETY: `run` calls this once in each thread of the launch; the arguments are this entry's own.
+            // SAFETY: `run` calls this once in each thread of the launch; the arguments are this entry's own. Lengths are
+            // looked at once a thread, here: each item's run gets the arguments as they are.
             unsafe {
+                let arguments = $crate::__device! { @arguments $Arguments $items [] [$($f)*] };
                 <<$Arguments as $crate::kernel::Kernel>::At as $crate::launch::Shape>::each(dimensions, place, |at| {
-                    let arguments = $crate::__device! { @arguments $Arguments $items [] [$($f)*] };
-                    <$Arguments as $crate::kernel::Kernel>::run(arguments, at);
+                    <$Arguments as $crate::kernel::Kernel>::run(core::ptr::read(&arguments), at);
                 });
             }
         });

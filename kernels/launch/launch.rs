@@ -30,6 +30,16 @@ pub struct Dimensions {
     pub block: usize,
 }
 
+/// The items `next`, `next + stride`, and so on below `end`.
+pub struct Share {
+    /// The first.
+    pub next: usize,
+    /// Behind the last.
+    pub end: usize,
+    /// From one to the next.
+    pub stride: usize,
+}
+
 /// How a kernel's items are laid over a device's threads; the type of the first argument of its body.
 pub trait Shape: Sized {
     /// Whether a team of threads strides over the items (else each item has its own thread).
@@ -70,10 +80,27 @@ impl Shape for Team {
 }
 
 impl Team {
-    /// This thread's share of the items.
+    /// Combines the values of this thread's share of the items.
+    ///
+    /// Several partial results are kept, so that their loads and additions do not wait for one another. `combine` must
+    /// be associative and commutative up to rounding, and `neutral` must change nothing.
     #[inline(always)]
-    pub fn items(&self) -> impl Iterator<Item = Item> {
-        self.place.share(self.dimensions).map(Item)
+    pub fn fold(&self, neutral: f64, value: impl Fn(Item) -> f64, combine: impl Fn(f64, f64) -> f64) -> f64 {
+        let Share { mut next, end, stride } = self.place.share(self.dimensions);
+        let mut partial = [neutral; device::LANES];
+        while next + (device::LANES - 1) * stride < end {
+            let values: [f64; device::LANES] = core::array::from_fn(|lane| value(Item(next + lane * stride)));
+            for (partial, value) in partial.iter_mut().zip(values) {
+                *partial = combine(*partial, value);
+            }
+            next += device::LANES * stride;
+        }
+        let mut result = neutral;
+        while next < end {
+            result = combine(result, value(Item(next)));
+            next += stride;
+        }
+        partial.into_iter().fold(result, combine)
     }
 
     /// Combines one value of each thread of the workgroup through shared memory. The result is in the hand of the

@@ -26,10 +26,7 @@ impl Kernel for ReduceSum {
 
     fn run(self, team: Team) {
         let Self { x, sum } = self;
-        let mut partial = 0.0;
-        for item in team.items() {
-            partial += x[item];
-        }
+        let partial = team.fold(0.0, |item| x[item], |a, b| a + b);
         if let Some(total) = team.reduce(partial, |a, b| a + b) {
             sum.add(total);
         }

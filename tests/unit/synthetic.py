@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+
 from ironsweep.golden import Case, Golden, case_of, compute
 
 KERNELS = ("Stream_TRIAD", "Basic_DAXPY", "Apps_FIR", "Lcals_PLANCKIAN", "Algorithm_REDUCE_SUM")

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+
 from ironsweep.checksum import checksum, chunk_checksum, compensated_sum
 
 

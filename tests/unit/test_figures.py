@@ -6,11 +6,12 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from matplotlib.figure import Figure
+
 from ironsweep import figures, tables
 from ironsweep.figures import LETTERS, STYLES, relative_speed, save, save_all, time_against_size
 from ironsweep.judge import Status
 from ironsweep.tables import CELL_COLUMNS, RATIO_COLUMNS, System
-from matplotlib.figure import Figure
 from synthetic import HOST, NVIDIA, sweep
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]

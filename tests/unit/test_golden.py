@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+
 from ironsweep import golden
 from ironsweep.checksum import CHUNK
 from ironsweep.errors import UserError

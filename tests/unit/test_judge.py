@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+
 from ironsweep.checksum import chunk_checksum
 from ironsweep.golden import case_of, outputs
 from ironsweep.judge import Reference, Status, Verdict, judge, planted_ok, read_references

@@ -5,8 +5,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from ironsweep.statistics import IncomparableError, median_interval, ratio_of_medians, require_comparable, summarise
 from scipy import stats
+
+from ironsweep.statistics import IncomparableError, median_interval, ratio_of_medians, require_comparable, summarise
 from synthetic import planned_cell
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
+
 from ironsweep import tables
 from ironsweep.planned import read_plan
 from ironsweep.tables import CELL_COLUMNS, CODEGEN_COLUMNS, RATIO_COLUMNS, System

@@ -24,6 +24,8 @@ rule golden:
         update("results/golden/{kernel}.json"),
     log:
         "results/logs/golden/{kernel}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     message:
         "Computing golden results of {wildcards.kernel}"
     shell:
@@ -56,6 +58,8 @@ rule aggregate:
         ),
     log:
         "results/logs/aggregate.log",
+    conda:
+        "../envs/ironsweep.yaml"
     params:
         baseline=json.dumps(dict(SETTINGS.baseline)),
     message:

@@ -22,6 +22,29 @@ wildcard_constraints:
     baseline="|".join(BASELINES),
 
 
+# Compilers are where snakemake is started; only measurements go to a cluster's nodes.
+localrules:
+    core,
+    device_layer,
+    device_bitcode,
+    link_nvidia_library,
+    link_amd_library,
+    optimise,
+    nvidia_assembly,
+    nvidia_image,
+    amd_object,
+    amd_image,
+    host_image,
+    codegen,
+    package,
+    registration,
+    bench_layer,
+    rust_offload_worker,
+    rust_liboffload_worker,
+    baseline_object,
+    baseline_worker,
+
+
 rule core:
     input:
         tools=TOOLS,
@@ -31,6 +54,8 @@ rule core:
         builtins="results/build/core/{arch}/lib/rustlib/{target}/lib/libcompiler_builtins.rlib",
     log:
         "results/logs/build/core/{arch}-{target}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     message:
         "Compiling Rust's core library for {wildcards.arch} (half a minute)"
     shell:
@@ -50,11 +75,13 @@ rule device_layer:
         tools=TOOLS,
     output:
         "results/build/layer/{arch}/libironsweep.rlib",
+    log:
+        "results/logs/build/layer/{arch}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     params:
         target=lambda wildcards: build.target_flags(wildcards.arch, SETTINGS.host_cpu),
         rustc=build.RUSTC,
-    log:
-        "results/logs/build/layer/{arch}.log",
     message:
         "Compiling the launch layer for {wildcards.arch}"
     shell:
@@ -74,12 +101,14 @@ rule device_bitcode:
         tools=TOOLS,
     output:
         "results/build/bitcode/{kernel}/{arch}.bc",
+    log:
+        "results/logs/build/bitcode/{kernel}/{arch}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     params:
         target=lambda wildcards: build.target_flags(wildcards.arch, SETTINGS.host_cpu),
         rustc=build.RUSTC,
         kernel=build.DEVICE_KERNEL,
-    log:
-        "results/logs/build/bitcode/{kernel}/{arch}.log",
     message:
         "Compiling {wildcards.kernel} for {wildcards.arch}"
     shell:
@@ -101,6 +130,8 @@ rule link_nvidia_library:
         "results/build/linked/{kernel}/{nvidia_arch}.bc",
     log:
         "results/logs/build/linked/{kernel}/{nvidia_arch}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     message:
         "Linking {wildcards.kernel} with NVIDIA's math library for {wildcards.nvidia_arch}"
     shell:
@@ -119,10 +150,12 @@ rule link_amd_library:
         tools=TOOLS,
     output:
         "results/build/linked/{kernel}/{amd_arch}.bc",
-    params:
-        libraries=lambda wildcards: build.amd_libraries(wildcards.amd_arch),
     log:
         "results/logs/build/linked/{kernel}/{amd_arch}.log",
+    conda:
+        "../envs/ironsweep.yaml"
+    params:
+        libraries=lambda wildcards: build.amd_libraries(wildcards.amd_arch),
     message:
         "Linking {wildcards.kernel} with AMD's math library for {wildcards.amd_arch}"
     shell:
@@ -140,10 +173,12 @@ rule optimise:
         tools=TOOLS,
     output:
         "results/build/optimised/{kernel}/{arch}.bc",
-    params:
-        entry=lambda wildcards: KERNELS[wildcards.kernel].stem,
     log:
         "results/logs/build/optimised/{kernel}/{arch}.log",
+    conda:
+        "../envs/ironsweep.yaml"
+    params:
+        entry=lambda wildcards: KERNELS[wildcards.kernel].stem,
     message:
         "Optimising {wildcards.kernel} for {wildcards.arch}"
     shell:
@@ -163,10 +198,14 @@ rule nvidia_assembly:
         "results/build/assembly/{kernel}/{nvidia_arch}.ptx",
     log:
         "results/logs/build/assembly/{kernel}/{nvidia_arch}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     message:
         "Generating PTX of {wildcards.kernel} for {wildcards.nvidia_arch}"
     shell:
-        build.attempt("nvidia_assembly", "llc", "{input.tools}/llc -mcpu={wildcards.nvidia_arch} {input.bitcode} -o {output}")
+        build.attempt(
+            "nvidia_assembly", "llc", "{input.tools}/llc -mcpu={wildcards.nvidia_arch} {input.bitcode} -o {output}"
+        )
 
 
 rule nvidia_image:
@@ -177,10 +216,14 @@ rule nvidia_image:
         "results/bin/{kernel}/images/{nvidia_arch}.img",
     log:
         "results/logs/build/image/{kernel}/{nvidia_arch}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     message:
         "Assembling {wildcards.kernel} for {wildcards.nvidia_arch}"
     shell:
-        build.attempt("nvidia_image", "ptxas", "{input.tools}/ptxas -arch={wildcards.nvidia_arch} {input.assembly} -o {output}")
+        build.attempt(
+            "nvidia_image", "ptxas", "{input.tools}/ptxas -arch={wildcards.nvidia_arch} {input.assembly} -o {output}"
+        )
 
 
 rule amd_object:
@@ -191,10 +234,16 @@ rule amd_object:
         "results/build/object/{kernel}/{amd_arch}.o",
     log:
         "results/logs/build/object/{kernel}/{amd_arch}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     message:
         "Generating machine code of {wildcards.kernel} for {wildcards.amd_arch}"
     shell:
-        build.attempt("amd_object", "llc", "{input.tools}/llc -mcpu={wildcards.amd_arch} -filetype=obj {input.bitcode} -o {output}")
+        build.attempt(
+            "amd_object",
+            "llc",
+            "{input.tools}/llc -mcpu={wildcards.amd_arch} -filetype=obj {input.bitcode} -o {output}",
+        )
 
 
 rule amd_image:
@@ -205,6 +254,8 @@ rule amd_image:
         "results/bin/{kernel}/images/{amd_arch}.img",
     log:
         "results/logs/build/image/{kernel}/{amd_arch}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     message:
         "Linking the code object of {wildcards.kernel} for {wildcards.amd_arch}"
     shell:
@@ -218,13 +269,15 @@ rule host_image:
         tools=TOOLS,
     output:
         "results/bin/{kernel}/images/host.img",
+    log:
+        "results/logs/build/image/{kernel}/host.log",
+    conda:
+        "../envs/ironsweep.yaml"
     params:
         target=build.target_flags("host", SETTINGS.host_cpu),
         rustc=build.RUSTC,
         kernel=build.DEVICE_KERNEL,
         link=f"{build.LINK} -Clink-arg=-lomp",
-    log:
-        "results/logs/build/image/{kernel}/host.log",
     message:
         "Compiling {wildcards.kernel} for the host device"
     shell:
@@ -247,10 +300,12 @@ rule codegen:
         sources="workflow/scripts/ironsweep/codegen.py",
     output:
         "results/codegen/{kernel}/{arch}.json",
-    params:
-        entry=lambda wildcards: KERNELS[wildcards.kernel].stem,
     log:
         "results/logs/build/codegen/{kernel}/{arch}.log",
+    conda:
+        "../envs/ironsweep.yaml"
+    params:
+        entry=lambda wildcards: KERNELS[wildcards.kernel].stem,
     message:
         "Reading what the image of {wildcards.kernel} for {wildcards.arch} uses"
     shell:
@@ -264,10 +319,12 @@ rule package:
         tools=TOOLS,
     output:
         "results/build/package/{kernel}/{arch}.bin",
-    params:
-        target=lambda wildcards: build.target(wildcards.arch),
     log:
         "results/logs/build/package/{kernel}/{arch}.log",
+    conda:
+        "../envs/ironsweep.yaml"
+    params:
+        target=lambda wildcards: build.target(wildcards.arch),
     message:
         "Packaging the image of {wildcards.kernel} for {wildcards.arch}"
     shell:
@@ -293,6 +350,8 @@ rule registration:
         object="results/build/package/{kernel}/images.o",
     log:
         "results/logs/build/package/{kernel}/registration.log",
+    conda:
+        "../envs/ironsweep.yaml"
     message:
         "Joining the images of {wildcards.kernel}"
     shell:
@@ -309,11 +368,13 @@ rule bench_layer:
         tools=TOOLS,
     output:
         "results/build/layer/{runtime}/libironsweep.rlib",
+    log:
+        "results/logs/build/layer/{runtime}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     params:
         rustc=build.RUSTC,
         configuration=lambda wildcards: build.RUNTIMES[wildcards.runtime].configuration,
-    log:
-        "results/logs/build/layer/{runtime}.log",
     message:
         "Compiling the bench driver for {wildcards.runtime}"
     shell:
@@ -333,11 +394,13 @@ rule rust_offload_worker:
         tools=TOOLS,
     output:
         "results/bin/{kernel}/rust_offload",
+    log:
+        "results/logs/build/worker/{kernel}/rust_offload.log",
+    conda:
+        "../envs/ironsweep.yaml"
     params:
         flags=f"{build.RUSTC} {build.KERNEL} {build.RUNTIMES['rust_offload'].configuration} {build.RUNTIMES['rust_offload'].worker}",
         link=f"{build.LINK} {build.RUNTIMES['rust_offload'].link}",
-    log:
-        "results/logs/build/worker/{kernel}/rust_offload.log",
     message:
         "Building the rust_offload worker of {wildcards.kernel}"
     shell:
@@ -357,11 +420,13 @@ rule rust_liboffload_worker:
         tools=TOOLS,
     output:
         "results/bin/{kernel}/rust_liboffload",
+    log:
+        "results/logs/build/worker/{kernel}/rust_liboffload.log",
+    conda:
+        "../envs/ironsweep.yaml"
     params:
         flags=f"{build.RUSTC} {build.KERNEL} {build.RUNTIMES['rust_liboffload'].configuration} {build.RUNTIMES['rust_liboffload'].worker}",
         link=f"{build.LINK} {build.RUNTIMES['rust_liboffload'].link}",
-    log:
-        "results/logs/build/worker/{kernel}/rust_liboffload.log",
     message:
         "Building the rust_liboffload worker of {wildcards.kernel}"
     shell:
@@ -373,23 +438,32 @@ rule rust_liboffload_worker:
         )
 
 
+# A kernel may have no baseline of a kind: the variant's cells are `unsupported`.
 rule baseline_object:
     input:
-        source=lambda wildcards: f"baselines/{BASELINES[wildcards.baseline].source}/{wildcards.part}.cpp",
+        source=lambda wildcards: files_in("baselines", f"{BASELINES[wildcards.baseline].source}/{wildcards.part}.cpp"),
         headers=lambda wildcards: files_in("baselines", "*.h", f"{BASELINES[wildcards.baseline].source}/*.h"),
         tools=TOOLS,
     output:
         "results/build/baselines/{baseline}/{part}.o",
+    log:
+        "results/logs/build/baselines/{baseline}/{part}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     params:
         tool=lambda wildcards: BASELINES[wildcards.baseline].tool,
         flags=lambda wildcards: BASELINES[wildcards.baseline].compile,
-    log:
-        "results/logs/build/baselines/{baseline}/{part}.log",
+        absent=lambda wildcards, input: (
+            "" if input.source else f"no baselines/{BASELINES[wildcards.baseline].source}/{wildcards.part}.cpp"
+        ),
     message:
-        "Compiling {input.source} as {wildcards.baseline}"
+        "Compiling {wildcards.part} as {wildcards.baseline}"
     shell:
         build.attempt(
-            "baseline_object", "{params.tool}", "{input.tools}/{params.tool} {params.flags} -c {input.source} -o {output}"
+            "baseline_object",
+            "{params.tool}",
+            "{input.tools}/{params.tool} {params.flags} -c {input.source} -o {output}",
+            options="--absent={params.absent:q}",
         )
 
 
@@ -403,12 +477,14 @@ rule baseline_worker:
         tools=TOOLS,
     output:
         "results/bin/{kernel}/{baseline}",
+    log:
+        "results/logs/build/worker/{kernel}/{baseline}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     params:
         flags=f"{build.RUSTC} {build.KERNEL} {build.RUNTIMES['native'].configuration} {build.RUNTIMES['native'].worker}",
         link=lambda wildcards: f"{build.LINK} {BASELINES[wildcards.baseline].link}",
         needs=lambda wildcards: BASELINES[wildcards.baseline].needs,
-    log:
-        "results/logs/build/worker/{kernel}/{baseline}.log",
     message:
         "Building the {wildcards.baseline} worker of {wildcards.kernel}"
     shell:

@@ -40,6 +40,8 @@ if BUNDLE_PLAN:
         log:
             "results/logs/bundle/pack.log",
         localrule: True
+        conda:
+            "../envs/ironsweep.yaml"
         threads: 4
         params:
             system=BUNDLE_SYSTEM,
@@ -73,6 +75,8 @@ rule import_records:
     log:
         f"results/logs/import/{IMPORT_NAME}.log",
     localrule: True
+    conda:
+        "../envs/ironsweep.yaml"
     message:
         "Taking in {input.records}"
     shell:

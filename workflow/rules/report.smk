@@ -16,6 +16,8 @@ rule figures:
         report(directory("results/figures/{system}"), patterns=["{name}.svg"], category="{system}"),
     log:
         "results/logs/figures/{system}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     message:
         "Drawing the figures of {wildcards.system}"
     shell:
@@ -34,6 +36,8 @@ rule summary:
         "results/summary.txt",
     log:
         "results/logs/summary.log",
+    conda:
+        "../envs/ironsweep.yaml"
     message:
         "Writing {output}"
     shell:

@@ -22,6 +22,8 @@ rule run_kernel:
         dumps=directory("results/dumps/{system}/{kernel}"),
     log:
         "results/logs/run/{system}/{kernel}.log",
+    conda:
+        "../envs/ironsweep.yaml"
     # Locally all cores, so that nothing runs beside a measurement.
     threads: configuration.threads_of(SYSTEMS, lambda: workflow.cores)
     resources:

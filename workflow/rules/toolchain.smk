@@ -37,6 +37,8 @@ if HAS_ROOT:
             lock=f"{TOOLCHAIN_DIR}/debian.lock",
         log:
             "results/logs/toolchain/lock.log",
+        conda:
+            "../envs/ironsweep.yaml"
         message:
             "Looking up the exact versions of the toolchain's packages"
         shell:
@@ -52,6 +54,8 @@ if HAS_ROOT:
             record=f"{TOOLCHAIN_DIR}/root.json",
         log:
             "results/logs/toolchain/root.log",
+        conda:
+            "../envs/ironsweep.yaml"
         message:
             "Installing the toolchain's packages (once; takes one to three minutes)"
         shell:
@@ -68,6 +72,8 @@ rule toolchain_cuda:
         record=f"{TOOLCHAIN_DIR}/cuda.json",
     log:
         "results/logs/toolchain/cuda.log",
+    conda:
+        "../envs/ironsweep.yaml"
     params:
         found=str(cuda.on_path()),
     message:
@@ -89,6 +95,8 @@ rule toolchain:
         tools=directory("results/toolchain/bin"),
     log:
         "results/logs/toolchain/toolchain.log",
+    conda:
+        "../envs/ironsweep.yaml"
     message:
         "Describing the toolchain in {output.description}"
     shell:
@@ -104,6 +112,8 @@ rule toolchain_runtime:
         libraries=directory("results/toolchain/runtime/lib"),
     log:
         "results/logs/toolchain/runtime.log",
+    conda:
+        "../envs/ironsweep.yaml"
     params:
         runtime=subpath(output.run, parent=True),
     message:
@@ -116,6 +126,8 @@ rule toolchain_runtime:
 rule doctor:
     log:
         "results/logs/toolchain/doctor.log",
+    conda:
+        "../envs/ironsweep.yaml"
     params:
         toolchain=SETTINGS.toolchain,
     message:

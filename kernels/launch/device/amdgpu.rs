@@ -6,7 +6,7 @@ use crate::launch::Dimensions;
 
 #[path = "gpu.rs"]
 mod gpu;
-pub use gpu::{Place, Shared, atomic_add, reduce_block, trap};
+pub use gpu::{LANES, Place, Shared, atomic_add, reduce_block, trap};
 
 /// This thread's position in the launch.
 #[inline(always)]

@@ -1,6 +1,9 @@
 //! What GPUs of all vendors have in common.
 
-use crate::launch::Dimensions;
+use crate::launch::{Dimensions, Share};
+
+/// Loads in flight in a thread that strides: with fewer, memory waits; more gain nothing (measured on an H200).
+pub const LANES: usize = 4;
 
 // Written in LLVM's own language, one file a vendor: Rust has no word for shared memory of static size, for a barrier
 // that orders memory on every vendor, or for a floating-point atomic.
@@ -33,14 +36,8 @@ impl Place {
 
     /// Every item whose index is this thread's modulo the number of threads, so that neighbours read neighbours.
     #[inline(always)]
-    pub fn share(self, dimensions: Dimensions) -> impl Iterator<Item = usize> {
-        let stride = dimensions.grid * dimensions.block;
-        let mut index = self.first(dimensions);
-        core::iter::from_fn(move || {
-            let own = index;
-            index += stride;
-            (own < dimensions.items).then_some(own)
-        })
+    pub fn share(self, dimensions: Dimensions) -> Share {
+        Share { next: self.first(dimensions), end: dimensions.items, stride: dimensions.grid * dimensions.block }
     }
 }
 

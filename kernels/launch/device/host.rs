@@ -7,7 +7,10 @@ use core::ffi::{c_int, c_uint, c_void};
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::launch::{Dimensions, piece};
+use crate::launch::{Dimensions, Share, piece};
+
+/// Partial results of a thread: four vectors of four, which hides the latency of an addition.
+pub const LANES: usize = 16;
 
 /// A thread's position: which of the launch's threads it is.
 #[derive(Clone, Copy)]
@@ -25,8 +28,9 @@ impl Place {
 
     /// The same piece: neighbours in memory stay on one core.
     #[inline(always)]
-    pub fn share(self, dimensions: Dimensions) -> Range<usize> {
-        self.items(dimensions)
+    pub fn share(self, dimensions: Dimensions) -> Share {
+        let Range { start, end } = self.items(dimensions);
+        Share { next: start, end, stride: 1 }
     }
 }
 

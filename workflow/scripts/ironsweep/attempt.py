@@ -81,15 +81,19 @@ def attempt(
     outputs: Sequence[Path],
     log: Path,
     requires: Sequence[str] = (),
+    absent: str = "",
     toolchain: Path,
 ) -> None:
     """Run the command, or leave a note in the outputs if an input is a note, a tool is missing or the command fails.
 
+    `absent` says that there is nothing to build, and why: the note says the same.
     The command's messages go to `log`. Raises UserError if the command was killed, the disk is full, or the command
     succeeded without writing its outputs.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
-    note = _inherited(inputs) or _unsupported(step, requires, toolchain)
+    note = (
+        Note("unsupported", step, absent) if absent else _inherited(inputs) or _unsupported(step, requires, toolchain)
+    )
     if note is None:
         for output in outputs:
             remove(output)
@@ -174,6 +178,9 @@ def main() -> None:
     parser.add_argument(
         "--requires", nargs="+", default=[], metavar="TOOL", help="tools without which it is unsupported"
     )
+    parser.add_argument(
+        "--absent", default="", metavar="REASON", help="why there is nothing to build (default: there is)"
+    )
     parser.add_argument("--inputs", nargs="*", type=Path, default=[], help="files that may be notes")
     parser.add_argument("--outputs", nargs="+", type=Path, required=True)
     parser.add_argument("command", nargs="+", help="the command, after --")
@@ -185,5 +192,6 @@ def main() -> None:
         outputs=arguments.outputs,
         log=arguments.log,
         requires=arguments.requires,
+        absent=arguments.absent,
         toolchain=arguments.toolchain,
     )

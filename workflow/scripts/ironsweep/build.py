@@ -130,9 +130,12 @@ def amd_libraries(arch: str) -> list[str]:
     return [f"@device_libs@/{name}.bc" for name in names]
 
 
-def attempt(step: str, requires: str, command: str) -> str:
-    """The shell command of a build step that needs these tools, written for a rule with a log, inputs and outputs."""
+def attempt(step: str, requires: str, command: str, options: str = "") -> str:
+    """The shell command of a build step that needs these tools, written for a rule with a log, inputs and outputs.
+
+    options: further ones of ``scripts/attempt.py``.
+    """
     return (
-        f"python workflow/scripts/attempt.py --step {step} --log {{log}} --requires {requires}"
+        f"python workflow/scripts/attempt.py --step {step} --log {{log}} {options} --requires {requires}"
         f" --inputs {{input}} --outputs {{output}} -- {command}"
     )

@@ -19,8 +19,6 @@ from typing import Any
 from ironsweep.config import Settings, System
 from ironsweep.kernels import Kernel
 
-TUNING = "block_256"
-
 # Devices that a variant exists for.
 DEVICES: Mapping[str, tuple[str, ...]] = {
     "rust_offload": ("host", "nvidia", "amd"),
@@ -153,8 +151,7 @@ def only_runnable(plan: Plan) -> Plan:
 
 def _cells(settings: Settings, system: System, kernel: Kernel) -> Iterator[Cell]:
     """Cells of one kernel on one system, in declared order."""
-    variants = [v for v in settings.variants if not kernel.planted or v in IMAGE_VARIANTS]
-    for variant in variants:
+    for variant in settings.variants:
         for device in DEVICES[variant]:
             for arch in settings.archs.get(device, ()):
                 reason = _why_not(system, device, arch)
@@ -164,7 +161,7 @@ def _cells(settings: Settings, system: System, kernel: Kernel) -> Iterator[Cell]
                         "variant": variant,
                         "device": device,
                         "arch": arch,
-                        "tuning": TUNING,
+                        "tuning": f"block_{settings.block}",
                         "block": settings.block,
                         "warmup": settings.warmup,
                         "seed": settings.seed,
