@@ -41,6 +41,18 @@ def test_what_the_plan_ruled_out_keeps_its_reason() -> None:
     assert judged(cell, None) == Verdict(Status.NOT_RUN, "no NVIDIA GPU in system laptop")
 
 
+def test_a_program_that_could_not_be_built_has_more_to_say_than_the_plan() -> None:
+    cell = planned_cell(status_planned="not_run", reason_planned="no NVIDIA GPU in system laptop")
+    record = record_of(cell, None, status="unsupported", message="ptxas is missing")
+    assert judged(cell, record) == Verdict(Status.UNSUPPORTED, "ptxas is missing")
+
+
+def test_a_check_is_not_measured_and_may_be_short() -> None:
+    cell = planned_cell(kind="check")
+    record = record_of(cell, right_checksum(cell), clock_resolution_s=1.0)
+    assert judged(cell, record) == Verdict(Status.OK)
+
+
 def test_without_a_record_a_cell_was_not_run() -> None:
     assert judged(CELL, None) == Verdict(Status.NOT_RUN, "no record")
 

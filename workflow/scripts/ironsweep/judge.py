@@ -82,8 +82,10 @@ def judge(
 ) -> Verdict:
     """The final status of a planned cell.
 
-    The first of these that applies decides: the plan ruled the cell out; there is no record; the worker or the runner
-    reports a failure; the device is not the one asked for; a result is wrong; a pass is too short for its clock.
+    The first of these that applies decides: there is no record (the plan says why not, or nothing does); the worker or
+    the runner reports a failure; the device is not the one asked for; a result is wrong; a pass that is measured is too
+    short for its clock. A record has more to say than the plan: a program that could not be built is `unsupported` or
+    `build_failed` also where no device would have run it.
 
     Args:
         cell: a row of the plan.
@@ -92,10 +94,10 @@ def judge(
         references: RAJAPerf's checksums, for the cells that they cover.
         dumps: the folder that a record's `dump` is relative to.
     """
-    planned = cell.get("status_planned") or PLANNED
-    if planned != PLANNED:
-        return Verdict(Status(planned), str(cell.get("reason_planned") or "ruled out by the plan"))
     if record is None:
+        planned = cell.get("status_planned") or PLANNED
+        if planned != PLANNED:
+            return Verdict(Status(planned), str(cell.get("reason_planned") or "ruled out by the plan"))
         return Verdict(Status.NOT_RUN, "no record")
     if record["status"] != Status.OK:
         return _reported_failure(record)
@@ -118,7 +120,8 @@ def _findings(
         elements = _dumped_elements(record, dumps)
         yield Status.NOT_RUN, "" if elements is not None else "no elements were dumped, so none could be compared"
         yield Status.WRONG_RESULT, _wrong_element(cell, elements, golden)
-    yield Status.BELOW_RESOLUTION, _too_short(record)
+    if cell["kind"] == "measure":
+        yield Status.BELOW_RESOLUTION, _too_short(record)
 
 
 def _reported_failure(record: Mapping[str, Any]) -> Verdict:
