@@ -87,12 +87,11 @@ impl Team {
     #[inline(always)]
     pub fn fold(&self, neutral: f64, value: impl Fn(Item) -> f64, combine: impl Fn(f64, f64) -> f64) -> f64 {
         let Share { mut next, end, stride } = self.place.share(self.dimensions);
+        // Index by index: an iterator over an array keeps it in local memory on a GPU.
         let mut partial = [neutral; device::LANES];
         while next + (device::LANES - 1) * stride < end {
             let values: [f64; device::LANES] = core::array::from_fn(|lane| value(Item(next + lane * stride)));
-            for (partial, value) in partial.iter_mut().zip(values) {
-                *partial = combine(*partial, value);
-            }
+            partial = core::array::from_fn(|lane| combine(partial[lane], values[lane]));
             next += device::LANES * stride;
         }
         let mut result = neutral;
@@ -100,7 +99,12 @@ impl Team {
             result = combine(result, value(Item(next)));
             next += stride;
         }
-        partial.into_iter().fold(result, combine)
+        let mut lane = 0;
+        while lane < device::LANES {
+            result = combine(result, partial[lane]);
+            lane += 1;
+        }
+        result
     }
 
     /// Combines one value of each thread of the workgroup through shared memory. The result is in the hand of the

@@ -212,13 +212,14 @@ def main() -> None:
     reason = why_not()
     if reason:
         sys.exit(f"no cluster here: {reason}")
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: end the daemons first
     with (
         tempfile.TemporaryDirectory(prefix="slurm-") as folder,
         running(Path(folder)),
         contextlib.suppress(KeyboardInterrupt),
     ):
         print("Slurm is up: try sinfo, or snakemake --profile slurm. Ctrl-C ends it.", flush=True)
-        signal.sigwait({signal.SIGINT, signal.SIGTERM})
+        signal.pause()
 
 
 if __name__ == "__main__":

@@ -33,14 +33,21 @@ def _of_system(system: str, cells: pd.DataFrame, ratios: pd.DataFrame) -> Iterat
     yield f"  planted wrong kernels: {_counts(own[own['kind'] == 'planted'])}: {_verdict(own)}"
     shown = measured[measured["status"] == "ok"]
     own_ratios = ratios[(ratios["system"] == system) & (ratios["status"] == "ok")]
-    for (kernel, arch, region), group in shown.groupby(["kernel", "arch", "region"], sort=False):
+    for (kernel, arch), group in shown.groupby(["kernel", "arch"], sort=False):
         size = group["size"].max()
-        texts = []
-        for _, row in group[group["size"] == size].iterrows():
-            speed = own_ratios[own_ratios["id"] == row["id"]]
-            relative = f" ({speed['speed'].iloc[0]:.2f}x {speed['baseline_variant'].iloc[0]})" if len(speed) else ""
-            texts.append(f"{row['variant']} {_seconds(row['median_s'])}{relative}")
-        yield f"  {kernel} {arch} {region} {size:,}: " + ", ".join(texts)
+        regions = group[group["size"] == size].groupby("region", sort=False)
+        texts = [f"{region} {_of_region(rows, own_ratios)}" for region, rows in regions]
+        yield f"  {kernel} {arch} {size:,}: " + " | ".join(texts)
+
+
+def _of_region(rows: pd.DataFrame, ratios: pd.DataFrame) -> str:
+    """Medians of the variants, and how fast each is beside its baseline."""
+    texts = []
+    for _, row in rows.iterrows():
+        speed = ratios[ratios["id"] == row["id"]]
+        relative = f" ({speed['speed'].iloc[0]:.2f}x {speed['baseline_variant'].iloc[0]})" if len(speed) else ""
+        texts.append(f"{row['variant']} {_seconds(row['median_s'])}{relative}")
+    return ", ".join(texts)
 
 
 def _counts(cells: pd.DataFrame) -> str:

@@ -1,0 +1,203 @@
+"""The whole line on a small sweep: compilers, packaging, libomptarget's host device, judge, tables and figures.
+
+It runs in a copy of the repository, so that mistakes can be planted. The toolchain's root is that of the repository.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+pytestmark = pytest.mark.toolchain
+
+ROOT = Path(__file__).parents[2]
+SWEEP = (
+    "kernels=[Stream_TRIAD,Algorithm_REDUCE_SUM]",
+    "sizes=[1000,20000]",
+    "passes=6",
+    "reps={default: 100}",
+    "archs={host: [host], nvidia: [sm_90], amd: [gfx90a]}",
+)
+
+
+class Checkout:
+    """A copy of the repository in which the small sweep runs."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        listed = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        for name in filter(None, listed.stdout.split("\0")):
+            if (ROOT / name).exists() or (ROOT / name).is_symlink():
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / name, folder / name, follow_symlinks=False)
+        # What is large or slow to make is taken from the repository, and what the tests may change is copied.
+        toolchain = folder / "toolchain"
+        toolchain.mkdir()
+        (toolchain / "root").symlink_to(ROOT / "results/toolchain/root")
+        for name in ("debian.lock", "root.json", "cuda.json"):
+            shutil.copy2(ROOT / "results/toolchain" / name, toolchain / name)
+        if (ROOT / "results/build/core").exists():
+            shutil.copytree(ROOT / "results/build/core", folder / "results/build/core", copy_function=os.link)
+
+    def snakemake(self, *arguments: str, sweep: tuple[str, ...] = SWEEP, check: bool = True) -> str:
+        """Run snakemake; returns what it printed."""
+        command = [
+            "snakemake",
+            "--profile",
+            "profiles/local",
+            *arguments,
+            "--config",
+            *sweep,
+            "toolchain_dir=toolchain",
+        ]
+        done = subprocess.run(
+            command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+        )
+        assert not check or done.returncode == 0, done.stdout
+        return done.stdout
+
+    def planned_jobs(self, *arguments: str, sweep: tuple[str, ...] = SWEEP) -> dict[str, set[str]]:
+        """What a dry run would do: the values of the wildcard `kernel`, by rule."""
+        text = self.snakemake("--dry-run", *arguments, sweep=sweep)
+        jobs: dict[str, set[str]] = {}
+        for block in re.split(r"\n(?=(?:local)?rule )", text)[1:]:
+            rule = re.match(r"(?:local)?rule (\w+):", block)
+            kernel = re.search(r"wildcards: .*\bkernel=(\w+)", block)
+            assert rule
+            jobs.setdefault(rule[1], set()).add(kernel[1] if kernel else "")
+        return jobs
+
+    def cells(self) -> pd.DataFrame:
+        """The table of cells."""
+        return pd.read_parquet(self.folder / "results/tables/cells.parquet")
+
+    def change(self, name: str, old: str, new: str) -> None:
+        """Replace a text that occurs in a file."""
+        file = self.folder / name
+        text = file.read_text(encoding="utf-8")
+        assert old in text, f"{name} does not contain {old!r}"
+        file.write_text(text.replace(old, new), encoding="utf-8")
+
+
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
+    """A checkout in which the sweep has run once."""
+    if not (ROOT / "results/toolchain/root.json").exists():
+        pytest.skip("the toolchain is not built: make run")
+    checkout = Checkout(tmp_path_factory.mktemp("checkout"))
+    checkout.snakemake()
+    return checkout
+
+
+@pytest.fixture
+def changed(finished: Checkout) -> Iterator[Checkout]:
+    """The finished checkout, to be changed by a test and put right again after it."""
+    files = [
+        f
+        for f in finished.folder.rglob("*")
+        if f.is_file() and f.suffix in {".rs", ".py", ".yaml"} and "results" not in f.parts
+    ]
+    before = {
+        file: file.read_bytes()
+        for file in files
+        if not file.is_symlink() and "toolchain" not in file.relative_to(finished.folder).parts[:1]
+    }
+    yield finished
+    for file, content in before.items():
+        if file.read_bytes() != content:
+            file.write_bytes(content)
+
+
+def test_every_host_cell_is_right_and_the_planted_ones_are_caught(finished: Checkout) -> None:
+    cells = finished.cells()
+    host = cells[(cells.device == "host") & (cells.kind != "planted")]
+    assert set(host.variant) == {"rust_offload", "cpp_seq", "cpp_openmp"}
+    assert set(host.status) <= {"ok", "below_resolution"}, host[["kernel", "variant", "status", "reason"]]
+    planted = cells[(cells.device == "host") & (cells.kind == "planted")]
+    assert set(planted.status) == {"wrong_result"}
+    assert cells.verified.all()
+
+
+def test_cells_without_their_gpu_say_so(finished: Checkout) -> None:
+    cells = finished.cells()
+    absent = cells[(cells.device == "amd") & (cells.variant == "rust_liboffload")]
+    if Path("/dev/kfd").exists():
+        pytest.skip("this machine has an AMD GPU")
+    assert set(absent.status) == {"not_run"}
+    assert absent.reason.str.contains("no AMD GPU").all()
+
+
+def test_code_generation_is_recorded_for_every_image(finished: Checkout) -> None:
+    table = pd.read_csv(finished.folder / "results/tables/codegen.csv").set_index(["kernel", "arch"])
+    assert table.loc[("Algorithm_REDUCE_SUM", "gfx90a"), "shared_bytes"] == 8192
+    assert (table[table.status == "ok"].code_bytes > 0).all()
+    assert table.loc[("Stream_TRIAD", "gfx90a"), "scratch_bytes"] == 0
+
+
+def test_a_second_run_has_nothing_to_do(finished: Checkout) -> None:
+    assert "Nothing to be done" in finished.snakemake("--dry-run")
+
+
+def test_a_change_of_a_figure_measures_nothing(changed: Checkout) -> None:
+    changed.change("workflow/scripts/ironsweep/figures.py", '"""', '# changed\n"""')
+    jobs = changed.planned_jobs()
+    assert "figures" in jobs
+    assert "run_kernel" not in jobs and "aggregate" not in jobs
+
+
+def test_a_change_of_a_kernel_concerns_that_kernel_alone(changed: Checkout) -> None:
+    changed.change(
+        "kernels/suite/stream_triad.rs", "const DEFAULT_REPS: usize = 1000;", "const DEFAULT_REPS: usize = 999;"
+    )
+    jobs = changed.planned_jobs()
+    assert jobs["run_kernel"] == {"Stream_TRIAD"}
+    concerned = set().union(*jobs.values()) - {""}
+    assert concerned == {"Stream_TRIAD"}
+    assert "bench_layer" not in jobs and "baseline_object" not in jobs
+
+
+def test_a_kernel_that_does_not_compile_takes_no_other_along(changed: Checkout) -> None:
+    changed.change("kernels/suite/stream_triad.rs", "a.set(item,", "a.set(0,")
+    changed.snakemake()
+    cells = changed.cells()
+    broken = cells[(cells.kernel == "Stream_TRIAD") & (cells.variant == "rust_offload") & (cells.device == "host")]
+    assert set(broken.status) == {"build_failed"}
+    assert broken.reason.str.contains("mismatched types").all()
+    other = cells[(cells.kernel == "Algorithm_REDUCE_SUM") & (cells.device == "host")]
+    assert set(other.status) <= {"ok", "below_resolution"}
+
+
+def test_without_ptxas_the_nvidia_cells_are_unsupported(changed: Checkout) -> None:
+    changed.change("config/toolchains/debian.yaml", "cuda: auto", "cuda: none")
+    changed.snakemake()
+    cells = changed.cells()
+    nvidia = cells[cells.device == "nvidia"]
+    assert set(nvidia.status) == {"unsupported"}
+    assert nvidia.reason.str.contains("ptxas|nvcc|libdevice").all()
+    host = cells[(cells.device == "host") & (cells.kind == "measure")]
+    assert set(host.status) <= {"ok", "below_resolution"}
+
+
+def test_a_further_size_measures_only_the_new_cells(finished: Checkout) -> None:
+    finished.snakemake()
+    before = finished.cells().set_index("id")
+    wider = tuple(item.replace("[1000,20000]", "[1000,20000,40000]") for item in SWEEP)
+    finished.snakemake(sweep=wider)
+    after = finished.cells().set_index("id")
+    old = after.loc[before.index]
+    measured = old.status.isin(["ok", "wrong_result"])
+    assert (old.median_s[measured] == before.median_s[measured]).all()
+    assert set(after[(after["size"] == 40000) & (after.device == "host")].status) <= {"ok", "below_resolution"}
