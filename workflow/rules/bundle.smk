@@ -1,7 +1,9 @@
 # Measuring on a machine without compilers: `snakemake bundle` makes one archive for it, `snakemake import` takes in
 # the file of records that comes back.
 
-IMPORT_NAME = config.get("name") or Path(config.get("records", "NAME")).stem
+import re
+
+IMPORT_NAME = config.get("name") or re.sub(r"[^\w-]+", "_", Path(config.get("records", "NAME")).stem)
 
 
 if BUNDLE_PLAN:
