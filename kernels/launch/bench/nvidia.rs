@@ -1,57 +1,102 @@
-//! What liboffload does not tell of an NVIDIA GPU: its compute capability, asked of the driver itself.
+//! What liboffload neither tells of an NVIDIA GPU nor lets be chosen, asked of the driver itself (cuda.h).
 
-use std::ffi::{CStr, c_char, c_int, c_void};
+use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ptr::null_mut;
 
-type Driver = *mut c_void;
+type Handle = *mut c_void;
 
 const RTLD_NOW: c_int = 2;
 const ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: c_int = 75;
 const ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: c_int = 76;
+const CTX_SCHED_SPIN: c_uint = 1;
 
 unsafe extern "C" {
-    fn dlopen(file: *const c_char, mode: c_int) -> Driver;
-    fn dlsym(driver: Driver, symbol: *const c_char) -> *mut c_void;
+    fn dlopen(file: *const c_char, mode: c_int) -> Handle;
+    fn dlsym(library: Handle, symbol: *const c_char) -> *mut c_void;
 }
 
-/// The architecture, for example `sm_90`, of the device that the runtime knows under `uid`; none where the driver is not
-/// there or knows no such device.
-pub fn architecture(uid: &str) -> Option<String> {
-    // SAFETY: the driver's functions have these signatures (cuda.h), and each gets pointers to what it writes.
+/// Waits for the GPU spin from here on, as those of CUDA's own runtime do. To be called before a runtime opens a device.
+///
+/// LLVM's plugin asks for waits that sleep, unless a device's context exists when it comes: waking up took about 100 us
+/// a wait on an H200, and the baselines do not pay it. Does nothing where there is no driver.
+pub fn spin_while_waiting() {
+    // SAFETY: a function's type is that of cuda.h; a context, once retained, stays until the process ends.
+    let _ = unsafe { driver().and_then(|driver| retain_contexts(driver)) };
+}
+
+/// # Safety
+/// `driver` is the driver's library.
+unsafe fn retain_contexts(driver: Handle) -> Option<()> {
+    // SAFETY: as the caller's.
     unsafe {
-        let driver = dlopen(c"libcuda.so.1".as_ptr(), RTLD_NOW);
-        if driver.is_null() {
-            return None;
+        let set_flags: unsafe extern "C" fn(c_int, c_uint) -> c_int =
+            function(driver, c"cuDevicePrimaryCtxSetFlags_v2")?;
+        let retain: unsafe extern "C" fn(*mut Handle, c_int) -> c_int = function(driver, c"cuDevicePrimaryCtxRetain")?;
+        for device in devices(driver)? {
+            let mut context = null_mut();
+            succeeded(set_flags(device, CTX_SCHED_SPIN))?;
+            succeeded(retain(&raw mut context, device))?;
         }
-        let init: unsafe extern "C" fn(u32) -> c_int = function(driver, c"cuInit")?;
-        let count: unsafe extern "C" fn(*mut c_int) -> c_int = function(driver, c"cuDeviceGetCount")?;
-        let get: unsafe extern "C" fn(*mut c_int, c_int) -> c_int = function(driver, c"cuDeviceGet")?;
+        Some(())
+    }
+}
+
+/// Architecture (for example `sm_90`) and name (`GPU-…`, as nvidia-smi writes it) of the device that the runtime knows
+/// under `uid`; none where the driver is not there or knows no such device.
+pub fn identity(uid: &str) -> Option<(String, String)> {
+    // SAFETY: functions have the types of cuda.h, and each gets pointers to what it writes.
+    unsafe {
+        let driver = driver()?;
         let uuid: unsafe extern "C" fn(*mut [u8; 16], c_int) -> c_int = function(driver, c"cuDeviceGetUuid_v2")?;
         let attribute: unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int =
             function(driver, c"cuDeviceGetAttribute")?;
-
-        let (mut devices, mut device, mut bytes) = (0, 0, [0; 16]);
-        succeeded(init(0))?;
-        succeeded(count(&raw mut devices))?;
-        for number in 0..devices {
-            succeeded(get(&raw mut device, number))?;
+        for device in devices(driver)? {
+            let mut bytes = [0; 16];
             succeeded(uuid(&raw mut bytes, device))?;
             if is_same(uid, &bytes) {
                 let (mut major, mut minor) = (0, 0);
                 succeeded(attribute(&raw mut major, ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device))?;
                 succeeded(attribute(&raw mut minor, ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device))?;
-                return Some(format!("sm_{major}{minor}"));
+                return Some((format!("sm_{major}{minor}"), name(&bytes)));
             }
         }
         None
     }
 }
 
+/// The driver's library, if this machine has one.
+fn driver() -> Option<Handle> {
+    // SAFETY: the name is a C string.
+    let driver = unsafe { dlopen(c"libcuda.so.1".as_ptr(), RTLD_NOW) };
+    (!driver.is_null()).then_some(driver)
+}
+
+/// # Safety
+/// `driver` is the driver's library.
+unsafe fn devices(driver: Handle) -> Option<Vec<c_int>> {
+    // SAFETY: as the caller's.
+    unsafe {
+        let init: unsafe extern "C" fn(c_uint) -> c_int = function(driver, c"cuInit")?;
+        let count: unsafe extern "C" fn(*mut c_int) -> c_int = function(driver, c"cuDeviceGetCount")?;
+        let get: unsafe extern "C" fn(*mut c_int, c_int) -> c_int = function(driver, c"cuDeviceGet")?;
+        let mut number = 0;
+        succeeded(init(0))?;
+        succeeded(count(&raw mut number))?;
+        (0..number)
+            .map(|index| {
+                let mut device = 0;
+                succeeded(get(&raw mut device, index)).map(|()| device)
+            })
+            .collect()
+    }
+}
+
 /// # Safety
 /// `F` is the type of a pointer to the function of that name.
-unsafe fn function<F: Copy>(driver: Driver, name: &CStr) -> Option<F> {
-    // SAFETY: the driver was opened; a pointer to a function is as large as one to data on this system.
+unsafe fn function<F: Copy>(library: Handle, name: &CStr) -> Option<F> {
+    // SAFETY: the library was opened; a pointer to a function is as large as one to data on this system.
     unsafe {
-        let symbol = dlsym(driver, name.as_ptr());
+        let symbol = dlsym(library, name.as_ptr());
         (!symbol.is_null()).then(|| std::mem::transmute_copy(&symbol))
     }
 }
@@ -62,8 +107,16 @@ fn succeeded(code: c_int) -> Option<()> {
 
 /// Whether a text that ends in a UUID, however it is punctuated, ends in this one.
 fn is_same(uid: &str, bytes: &[u8; 16]) -> bool {
-    let hexadecimal: String = bytes.iter().map(|byte| format!("{byte:02x}")).collect();
-    uid.to_lowercase().replace('-', "").ends_with(&hexadecimal)
+    uid.to_lowercase().replace('-', "").ends_with(&hexadecimal(bytes))
+}
+
+fn name(bytes: &[u8; 16]) -> String {
+    let parts: Vec<_> = [0..4, 4..6, 6..8, 8..10, 10..16].map(|range| hexadecimal(&bytes[range])).into();
+    format!("GPU-{}", parts.join("-"))
+}
+
+fn hexadecimal(bytes: &[u8]) -> String {
+    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -73,6 +126,7 @@ mod tests {
     #[test]
     fn punctuation_of_a_uuid_does_not_matter() {
         let bytes = *b"\x01\x23\x45\x67\x89\xab\xcd\xef\x01\x23\x45\x67\x89\xab\xcd\xef";
+        assert_eq!(name(&bytes), "GPU-01234567-89ab-cdef-0123-456789abcdef");
         assert!(is_same("GPU-01234567-89AB-cdef-0123-456789abcdef", &bytes));
         assert!(is_same("CUDA-0123456789abcdef0123456789abcdef", &bytes));
         assert!(!is_same("GPU-11234567-89ab-cdef-0123-456789abcdef", &bytes));

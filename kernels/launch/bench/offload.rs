@@ -3,7 +3,7 @@
 use std::ffi::{CStr, c_char, c_int, c_void};
 
 use super::arguments::{Argument, Role, Slot};
-use super::ol;
+use super::ol::{self, Found};
 use super::runtime::{Device, Failure, Region, Runtime};
 use crate::launch::Dimensions;
 
@@ -57,25 +57,25 @@ impl Offload {
     }
 }
 
-/// libomptarget's device that is `device` in liboffload's words, and the name by which libomptarget knows it.
+/// libomptarget's number of a device that liboffload found, and its name there.
 ///
-/// Both libraries name a GPU by the vendor's identifier. The host has none: libomptarget numbers its devices.
-fn number_of(device: &Device) -> Result<(c_int, String), Failure> {
+/// Both libraries name a GPU alike. The host has no name in liboffload, and several numbers in libomptarget.
+fn number_of(found: &Found) -> Result<(c_int, String), Failure> {
     let known: Vec<(c_int, String)> = (0..omp_get_num_devices())
         .map(|number| (number, omp_get_uid_from_device(number)))
         .filter(|(_, uid)| !uid.is_null())
         // SAFETY: a C string of the library.
         .map(|(number, uid)| (number, unsafe { CStr::from_ptr(uid) }.to_string_lossy().into_owned()))
         .collect();
-    let is_it = |uid: &str| match device.vendor.as_str() {
+    let is_it = |uid: &str| match found.device.vendor.as_str() {
         "host" => uid.starts_with(HOST_UID),
-        _ => uid == device.uid,
+        _ => uid == found.uid,
     };
     known.iter().find(|(_, uid)| is_it(uid)).cloned().ok_or_else(|| {
         let names: Vec<_> = known.into_iter().map(|(_, uid)| uid).collect();
         Failure::wrong_device(format!(
             "libomptarget has no device {} for this program's images; it has: {}",
-            device.uid,
+            found.uid,
             names.join(", ")
         ))
     })
@@ -92,12 +92,15 @@ impl Runtime for Offload {
 
     fn open(&mut self, vendor: &str, arch: &str) -> Result<Device, Failure> {
         if self.opened.as_ref().is_none_or(|(device, _)| device.vendor != vendor) {
-            let mut device = ol::device_of(vendor)?.device;
-            if !device.arch.starts_with(arch) {
-                return Err(Failure::wrong_device(format!("asked for {arch}, found {}", device.arch)));
+            let found = ol::device_of(vendor)?;
+            if !found.device.arch.starts_with(arch) {
+                return Err(Failure::wrong_device(format!("asked for {arch}, found {}", found.device.arch)));
             }
-            let (number, uid) = number_of(&device)?;
-            device.uid = uid;
+            let (number, uid) = number_of(&found)?;
+            let mut device = found.device;
+            if vendor == "host" {
+                device.uid = uid;
+            }
             omp_set_default_device(number);
             self.opened = Some((device, number));
         }

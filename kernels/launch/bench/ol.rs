@@ -67,6 +67,9 @@ impl Status {
 pub struct Found {
     #[cfg_attr(std_offload, allow(dead_code, reason = "std::offload only asks what devices there are"))]
     pub handle: Handle,
+    /// LLVM's own name of the device, the same in liboffload and libomptarget.
+    #[cfg_attr(liboffload, allow(dead_code, reason = "liboffload has handles"))]
+    pub uid: String,
     pub device: Device,
 }
 
@@ -77,16 +80,17 @@ pub fn devices() -> Result<Vec<Found>, Failure> {
         unsafe { &mut *handles.cast::<Vec<Handle>>() }.push(device);
         true
     }
+    nvidia::spin_while_waiting();
     let mut handles: Vec<Handle> = Vec::new();
     // SAFETY: the callback's type of data is that of the pointer.
     unsafe {
         olInit().check("olInit")?;
         olIterateDevices(collect, (&raw mut handles).cast()).check("olIterateDevices")?;
     }
-    Ok(handles.into_iter().map(|handle| Found { handle, device: describe(handle) }).collect())
+    Ok(handles.into_iter().map(describe).collect())
 }
 
-fn describe(handle: Handle) -> Device {
+fn describe(handle: Handle) -> Found {
     let text = |property| {
         let bytes = bytes(
             |size| unsafe { olGetDeviceInfoSize(handle, property, size) },
@@ -111,9 +115,10 @@ fn describe(handle: Handle) -> Device {
             |size, value| olGetPlatformInfo(platform, PLATFORM_INFO_VERSION, size, value),
         )
     };
+    let uid = text(DEVICE_INFO_UID);
     let (name, product) = (text(DEVICE_INFO_NAME), text(DEVICE_INFO_PRODUCT_NAME));
     let mut device = Device {
-        uid: text(DEVICE_INFO_UID),
+        uid: uid.clone(),
         driver: text(DEVICE_INFO_DRIVER_VERSION),
         multiprocessors: units as usize,
         threads: 1,
@@ -123,7 +128,10 @@ fn describe(handle: Handle) -> Device {
         BACKEND_CUDA => {
             device.vendor = "nvidia".into();
             device.name = name;
-            device.arch = nvidia::architecture(&device.uid).unwrap_or_default();
+            if let Some((arch, uuid)) = nvidia::identity(&uid) {
+                device.arch = arch;
+                device.uid = uuid;
+            }
         }
         BACKEND_AMDGPU => {
             // AMD's device name is the instruction set, its product name what people call it.
@@ -140,7 +148,7 @@ fn describe(handle: Handle) -> Device {
         }
         _ => device.name = name,
     }
-    device
+    Found { handle, uid, device }
 }
 
 fn bytes(size: impl Fn(*mut usize) -> Status, value: impl Fn(usize, *mut c_void) -> Status) -> Vec<u8> {
