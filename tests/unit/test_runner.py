@@ -241,6 +241,18 @@ def test_a_changed_program_is_measured_again(bench: Bench) -> None:
     assert len(bench.lines("asked")) == 2
 
 
+def test_what_is_compared_with_a_changed_program_is_measured_again(bench: Bench) -> None:
+    rust, cpp, other_size = point(10, "rust_offload"), point(10, "cpp_seq"), point(20, "cpp_seq")
+    bench.worker("rust_offload")
+    bench.worker("cpp_seq")
+    before = {record["id"]: record for record in bench.run([rust, cpp, other_size])}
+    bench.worker("rust_offload", FAKE.read_text() + "# changed\n")
+    after = {record["id"]: record for record in bench.run([rust, cpp, other_size])}
+    assert after[rust["id"]]["run"] != before[rust["id"]]["run"]
+    assert after[cpp["id"]]["run"] == after[rust["id"]]["run"]
+    assert after[other_size["id"]]["run"] == before[other_size["id"]]["run"]
+
+
 def test_a_changed_toolchain_is_measured_again(bench: Bench) -> None:
     (bench.folder / "toolchain.json").write_text(json.dumps({"sha256": "a" * 64}))
     assert bench.run([point(10)], "--toolchain", "toolchain.json")[0]["toolchain_sha256"] == "a" * 64

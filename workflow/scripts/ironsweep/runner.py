@@ -328,6 +328,9 @@ class Journal:
     def _take(self, line: Record) -> None:
         if line.get("type") == "environment":
             self.environments.setdefault(str(line.get("run")), []).append(line)
+        elif line.get("type") == "forgotten":
+            for name in line["ids"]:
+                self.records.pop(str(name), None)
         elif "id" in line:
             self.records[str(line["id"])] = line
 
@@ -371,6 +374,11 @@ def _whole_lines(path: Path) -> Iterator[Record]:
             value = json.loads(line.decode("utf-8"))
             if isinstance(value, dict):
                 yield value
+
+
+def _comparison(point: Point) -> tuple[Any, ...]:
+    """What the points have in common that are compared with one another."""
+    return tuple(point.get(name) for name in ("kernel", "kind", "device", "arch", "size", "data"))
 
 
 def _still_valid(record: Record, hashes: Record, timeout_s: float, dump: Path | None) -> bool:
@@ -558,14 +566,12 @@ class Run:
         """Get a record for every point and write the result."""
         for folder in (self.paths.kept_dumps, self.paths.out.parent):
             folder.mkdir(parents=True, exist_ok=True)
-        todo = []
+        self._forget_comparisons()
+        todo = [point for point in self.points if not self._is_kept(point)]
         for point in self.points:
-            kept = self.journal.records.get(point["id"])
-            if kept and _still_valid(kept, self.programs.of(point), self.options.timeout, self._dump(point)):
-                self.progress.show(kept)
-            else:
-                todo.append(point)
-        runs = [point for point in todo if point["status_planned"] == "planned" and not self.programs.note(point)]
+            if self._is_kept(point):
+                self.progress.show(self.journal.records[point["id"]])
+        runs = [point for point in todo if self._is_measured(point)]
         devices = sorted({point["device"] for point in runs})
         if runs:
             self.journal.append(environment_facts(self.run_id, "start", devices, self.threads))
@@ -579,6 +585,27 @@ class Run:
         self.measured = len(runs)
         self._write_result()
 
+    def _forget_comparisons(self) -> None:
+        """Drop what would be compared with a record that no longer holds: it is all measured again, in one run."""
+        changed = {
+            _comparison(point)
+            for point in self.points
+            if point["id"] in self.journal.records and self._is_measured(point) and not self._is_kept(point)
+        }
+        ids = [point["id"] for point in self.points if _comparison(point) in changed]
+        if ids:
+            self.journal.append({"type": "forgotten", "ids": ids})
+
+    def _is_kept(self, point: Point) -> bool:
+        """Whether an earlier run's record of a point still holds."""
+        kept = self.journal.records.get(point["id"])
+        dump = self._dump(point)
+        return kept is not None and _still_valid(kept, self.programs.of(point), self.options.timeout, dump)
+
+    def _is_measured(self, point: Point) -> bool:
+        """Whether a worker has to answer a point; else its record follows from the plan or a failed build."""
+        return point["status_planned"] == "planned" and not self.programs.note(point)
+
     def _dump(self, point: Point) -> Path | None:
         return self.paths.kept_dumps / point["dump"] if point.get("dump") else None
 
@@ -588,7 +615,7 @@ class Run:
         note = self.programs.note(point)
         if note:
             answer: Record = {"status": note[0], "message": note[1]}
-        elif point["status_planned"] != "planned":
+        elif not self._is_measured(point):
             answer = {"status": "not_run", "message": point["reason_planned"]}
         else:
             answer = self._measure(point)
