@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import lzma
 from pathlib import Path
 from typing import Any
 
@@ -104,6 +105,16 @@ def test_a_bad_line_is_reported_and_the_rest_is_kept(tmp_path: Path, line: str |
     assert [(problem.file, problem.line) for problem in problems] == [(str(file), 2)]
     assert problems[0].reason.startswith(reason)
     assert str(problems[0]).startswith(f"{file}:2: ")
+
+
+def test_a_compressed_file_reads_like_another(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl.xz"
+    file.write_bytes(lzma.compress(json.dumps(record(1)).encode()))
+    found, problems = read_records(file)
+    assert [item["id"] for item in found] == [f"{1:016x}"] and not problems
+    file.write_bytes(b"no xz")
+    found, problems = read_records(file)
+    assert not found and problems[0].reason.startswith("cannot be decompressed")
 
 
 def test_a_file_that_is_not_there_is_a_problem(tmp_path: Path) -> None:

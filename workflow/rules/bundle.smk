@@ -3,7 +3,7 @@
 
 import re
 
-IMPORT_NAME = config.get("name") or re.sub(r"[^\w-]+", "_", Path(config.get("records", "NAME")).stem)
+IMPORT_NAME = config.get("name") or re.sub(r"[^\w-]+", "_", Path(config.get("records", "NAME")).name.split(".")[0])
 
 
 if BUNDLE_PLAN:

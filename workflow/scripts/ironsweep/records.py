@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+import lzma
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -46,12 +47,18 @@ def read_records(path: Path) -> tuple[list[Record], list[Problem]]:
 
 
 def read_file(path: Path) -> RecordFile:
-    """Read a file of records. A damaged line costs itself only; of records with one id the first counts."""
+    """Read a file of records, compressed if its name ends in .xz.
+
+    A damaged line costs itself only; of records with one id the first counts.
+    """
     content = RecordFile([], [], [])
     try:
-        data = path.read_bytes()
+        data = lzma.decompress(path.read_bytes()) if path.suffix == ".xz" else path.read_bytes()
     except OSError as error:
         content.problems.append(Problem(str(path), 0, f"cannot be read: {error.strerror}"))
+        return content
+    except lzma.LZMAError as error:
+        content.problems.append(Problem(str(path), 0, f"cannot be decompressed: {error}"))
         return content
     first_lines: dict[str, int] = {}
     for number, line in _lines(data):

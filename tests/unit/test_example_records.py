@@ -1,0 +1,39 @@
+"""The records in examples/h200 are whole, and what can be recomputed quickly is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from ironsweep import bundle, tables
+from ironsweep.golden import case_of, compute
+from ironsweep.kernels import discover
+from ironsweep.records import read_file
+
+ROOT = Path(__file__).parents[2]
+RECORDS = ROOT / "examples/h200/h200.jsonl.xz"
+QUICK = 100_000
+
+
+def test_every_line_is_a_record() -> None:
+    content = read_file(RECORDS)
+    assert not content.problems
+    assert len(content.records) == 132
+    assert {record["status"] for record in content.records} == {"ok"}
+    assert {record["device_name"] for record in content.records} == {"NVIDIA H200"}
+    measured = {(r["kernel"], r["variant"], r["size"]) for r in content.records if r["kind"] == "measure"}
+    kernels = [name for name, kernel in discover(ROOT).items() if not kernel.planted]
+    variants = ("rust_offload", "rust_liboffload", "cuda")
+    sizes = (100_000, 10_000_000, 100_000_000)
+    assert measured == {(k, v, n) for k in kernels for v in variants for n in sizes}
+
+
+def test_small_results_are_right_and_planted_ones_are_caught(tmp_path: Path) -> None:
+    bundle.take(RECORDS, tmp_path / "h200.jsonl", tmp_path / "dumps")
+    records = [record for record in read_file(tmp_path / "h200.jsonl").records if record["size"] <= QUICK]
+    golden = {
+        kernel: {case: compute(kernel, case) for case in {case_of(kernel, r) for r in records if r["kernel"] == kernel}}
+        for kernel in {record["kernel"] for record in records}
+    }
+    rows = tables.judged_cells(tables.imported_system("h200", records, tmp_path / "dumps"), golden, {})
+    assert {row["status"] for row in rows if row["kind"] != "planted"} == {"ok"}
+    assert {row["status"] for row in rows if row["kind"] == "planted"} == {"wrong_result"}
