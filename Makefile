@@ -25,7 +25,7 @@ test: prerequisites .venv/test.stamp lint ## Lint and run all tests; no GPU is n
 
 env: prerequisites .venv/run.stamp ## Make only the Python environment
 
-lint: prerequisites .venv/test.stamp results/toolchain/toolchain.json ## Check style and types
+lint: prerequisites .venv/test.stamp results/toolchain/runtime/run ## Check style and types
 	ruff check $(PYTHON_SOURCES)
 	ruff format --check $(PYTHON_SOURCES)
 	mypy
@@ -33,7 +33,7 @@ lint: prerequisites .venv/test.stamp results/toolchain/toolchain.json ## Check s
 	snakemake --lint
 	results/toolchain/bin/rustfmt --check $(RUST_SOURCES)
 
-format: .venv/test.stamp results/toolchain/toolchain.json ## Format Python, Snakemake and Rust sources
+format: .venv/test.stamp results/toolchain/runtime/run ## Format Python, Snakemake and Rust sources
 	ruff check --fix $(PYTHON_SOURCES)
 	ruff format $(PYTHON_SOURCES)
 	snakefmt $(SMK_SOURCES)
@@ -62,8 +62,8 @@ help: ## Show this list
 prerequisites:
 	@PATH="$(OUTER_PATH)" sh workflow/scripts/prerequisites.sh $(PYTHON)
 
-results/toolchain/toolchain.json: | .venv/run.stamp
-	$(SNAKEMAKE) toolchain
+results/toolchain/runtime/run: | .venv/run.stamp
+	$(SNAKEMAKE) toolchain_runtime
 
 # An environment without its stamp was not finished, and is made anew; so is one whose lock has changed.
 .venv/run.stamp: requirements/run.txt | prerequisites

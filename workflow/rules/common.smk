@@ -14,7 +14,6 @@ from ironsweep.errors import UserError
 from ironsweep.kernels import discover
 from ironsweep.plan import digest
 
-RUNNER_MODULES = ["bundle.py", "runner.py"]
 ROOT = Path(workflow.basedir)
 
 try:
