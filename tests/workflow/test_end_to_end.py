@@ -15,6 +15,8 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+from ironsweep.kernels import discover
+
 pytestmark = pytest.mark.toolchain
 
 ROOT = Path(__file__).parents[2]
@@ -52,7 +54,7 @@ class Checkout:
         if (ROOT / "results/build/core").exists():
             shutil.copytree(ROOT / "results/build/core", folder / "results/build/core", copy_function=os.link)
 
-    def snakemake(self, *arguments: str, sweep: tuple[str, ...] = SWEEP, check: bool = True) -> str:
+    def snakemake(self, *arguments: str, sweep: tuple[str, ...] = SWEEP) -> str:
         """Run snakemake; returns what it printed."""
         command = [
             "snakemake",
@@ -66,19 +68,18 @@ class Checkout:
         done = subprocess.run(
             command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
         )
-        assert not check or done.returncode == 0, done.stdout
+        assert done.returncode == 0, done.stdout
         return done.stdout
 
-    def planned_jobs(self, *arguments: str, sweep: tuple[str, ...] = SWEEP) -> dict[str, set[str]]:
-        """What a dry run would do: the values of the wildcard `kernel`, by rule."""
-        text = self.snakemake("--dry-run", *arguments, sweep=sweep)
-        jobs: dict[str, set[str]] = {}
-        for block in re.split(r"\n(?=(?:local)?rule )", text)[1:]:
-            rule = re.match(r"(?:local)?rule (\w+):", block)
-            kernel = re.search(r"wildcards: .*\bkernel=(\w+)", block)
-            assert rule
-            jobs.setdefault(rule[1], set()).add(kernel[1] if kernel else "")
-        return jobs
+    def planned_jobs(self, *arguments: str) -> tuple[set[str], set[str], set[str]]:
+        """What a dry run would do: the rules, the kernels that any job concerns, the kernels that are measured."""
+        text = self.snakemake("--dry-run", *arguments)
+        table = re.search(r"^job +count\n[- ]+\n(.*?)\n\n", text, re.MULTILINE | re.DOTALL)
+        rules = {line.split()[0] for line in table[1].splitlines()} - {"total"} if table else set()
+        jobs = re.findall(r"^Job \d+: (.*)$", text, re.MULTILINE)
+        concerned = {kernel for kernel in discover(ROOT) for job in jobs if re.search(rf"\b{kernel}\b", job)}
+        measured = {found[1] for job in jobs if (found := re.match(r"Measuring (\w+) on", job))}
+        return rules, concerned, measured
 
     def cells(self) -> pd.DataFrame:
         """The table of cells."""
@@ -105,16 +106,8 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
 @pytest.fixture
 def changed(finished: Checkout) -> Iterator[Checkout]:
     """The finished checkout, to be changed by a test and put right again after it."""
-    files = [
-        f
-        for f in finished.folder.rglob("*")
-        if f.is_file() and f.suffix in {".rs", ".py", ".yaml"} and "results" not in f.parts
-    ]
-    before = {
-        file: file.read_bytes()
-        for file in files
-        if not file.is_symlink() and "toolchain" not in file.relative_to(finished.folder).parts[:1]
-    }
+    sources = [finished.folder / name for name in ("kernels", "workflow", "config")]
+    before = {file: file.read_bytes() for folder in sources for file in folder.rglob("*") if file.is_file()}
     yield finished
     for file, content in before.items():
         if file.read_bytes() != content:
@@ -153,20 +146,28 @@ def test_a_second_run_has_nothing_to_do(finished: Checkout) -> None:
 
 def test_a_change_of_a_figure_measures_nothing(changed: Checkout) -> None:
     changed.change("workflow/scripts/ironsweep/figures.py", '"""', '# changed\n"""')
-    jobs = changed.planned_jobs()
-    assert "figures" in jobs
-    assert "run_kernel" not in jobs and "aggregate" not in jobs
+    rules, _, measured = changed.planned_jobs()
+    assert rules == {"figures", "summary", "all"}
+    assert not measured
 
 
 def test_a_change_of_a_kernel_concerns_that_kernel_alone(changed: Checkout) -> None:
-    changed.change(
-        "kernels/suite/stream_triad.rs", "const DEFAULT_REPS: usize = 1000;", "const DEFAULT_REPS: usize = 999;"
-    )
-    jobs = changed.planned_jobs()
-    assert jobs["run_kernel"] == {"Stream_TRIAD"}
-    concerned = set().union(*jobs.values()) - {""}
-    assert concerned == {"Stream_TRIAD"}
-    assert "bench_layer" not in jobs and "baseline_object" not in jobs
+    changed.change("kernels/suite/stream_triad.rs", "DEFAULT_REPS: usize = 1000;", "DEFAULT_REPS: usize = 999;")
+    rules, concerned, measured = changed.planned_jobs()
+    assert measured == concerned == {"Stream_TRIAD"}
+    assert {"device_bitcode", "host_image", "rust_offload_worker", "baseline_worker", "run_kernel"} <= rules
+    assert not rules & {"core", "device_layer", "bench_layer", "baseline_object", "golden"}
+
+
+def test_a_further_size_measures_only_the_new_cells(finished: Checkout) -> None:
+    before = finished.cells().set_index("id")
+    finished.snakemake(sweep=tuple(item.replace("[1000,20000]", "[1000,20000,40000]") for item in SWEEP))
+    after = finished.cells().set_index("id")
+    measured = before[(before.kind == "measure") & (before.device == "host")]
+    assert (after.loc[measured.index].median_s == measured.median_s).all()
+    new = after[(after["size"] == 40000) & (after.device == "host")]
+    assert len(new) and set(new.status) <= {"ok", "below_resolution"}
+    finished.snakemake()
 
 
 def test_a_kernel_that_does_not_compile_takes_no_other_along(changed: Checkout) -> None:
@@ -189,15 +190,3 @@ def test_without_ptxas_the_nvidia_cells_are_unsupported(changed: Checkout) -> No
     assert nvidia.reason.str.contains("ptxas|nvcc|libdevice").all()
     host = cells[(cells.device == "host") & (cells.kind == "measure")]
     assert set(host.status) <= {"ok", "below_resolution"}
-
-
-def test_a_further_size_measures_only_the_new_cells(finished: Checkout) -> None:
-    finished.snakemake()
-    before = finished.cells().set_index("id")
-    wider = tuple(item.replace("[1000,20000]", "[1000,20000,40000]") for item in SWEEP)
-    finished.snakemake(sweep=wider)
-    after = finished.cells().set_index("id")
-    old = after.loc[before.index]
-    measured = old.status.isin(["ok", "wrong_result"])
-    assert (old.median_s[measured] == before.median_s[measured]).all()
-    assert set(after[(after["size"] == 40000) & (after.device == "host")].status) <= {"ok", "below_resolution"}

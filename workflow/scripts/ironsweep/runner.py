@@ -731,9 +731,8 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     run = None
     patience_s = 10.0
+    before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        for number in (signal.SIGINT, signal.SIGTERM):
-            signal.signal(number, _stop)
         run = Run(options, read_points(options.points))
         run.everything()
     except Interrupted as stop:
@@ -748,10 +747,12 @@ def main(arguments: list[str] | None = None) -> int:
         print(f"ironsweep: the run cannot go on: {type(error).__name__}: {error}", file=sys.stderr)
         return EX_IOERR
     finally:
-        for number in (signal.SIGINT, signal.SIGTERM):
+        for number in before:
             signal.signal(number, signal.SIG_IGN)  # the workers are being ended already
         if run:
             run.close(patience_s)
+        for number, handler in before.items():
+            signal.signal(number, handler)
     text = f"{options.out}: {len(run.points)} cells, {run.progress.summary()}; {run.measured} measured in this run"
     if options.log:
         Path(options.log).write_text(f"{text}\n", encoding="utf-8")
