@@ -109,7 +109,8 @@ macro_rules! __device {
     };
     (@enter $Arguments:ident ($items:ident $grid:ident $block:ident) [$(($p:ident : $($P:tt)+))*] [$($f:tt)*]) => {
         let dimensions = $crate::launch::Dimensions { items: $items, grid: $grid, block: $block };
-        $( let $p = $crate::device::Shared($p); )*
+        // SAFETY: the entry point's arguments.
+        $( let $p = unsafe { $crate::device::Shared::new($p) }; )*
         $crate::device::run(dimensions, |place| {
             // SAFETY: `run` calls this once in each thread of the launch; the arguments are this entry's own. Lengths are
             // looked at once a thread, here: each item's run gets the arguments as they are.

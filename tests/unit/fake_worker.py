@@ -59,6 +59,11 @@ def answer(point: dict[str, Any], behaviour: str) -> None:
     if behaviour == "crash":
         print("about to touch a bad pointer", file=sys.stderr, flush=True)
         os.kill(os.getpid(), signal.SIGSEGV)
+    elif behaviour == "terminated":
+        os.kill(os.getpid(), signal.SIGTERM)
+    elif behaviour == "no_memory":
+        print("memory allocation of 8000000000000 bytes failed", file=sys.stderr, flush=True)
+        os.abort()
     elif behaviour == "exit":
         sys.exit(7)
     elif behaviour == "hang":

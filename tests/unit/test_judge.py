@@ -207,7 +207,7 @@ class TestElements:
 
 
 def planted(*statuses: str) -> list[dict[str, str]]:
-    return [{"kind": "planted", "status": status} for status in statuses]
+    return [{"kind": "planted", "status": status, "device": "host"} for status in statuses]
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,8 @@ def planted(*statuses: str) -> list[dict[str, str]]:
         (planted("wrong_result", "ok"), False),
         (planted("wrong_result", "below_resolution"), False),
         (planted("unsupported", "crashed"), False),
-        ([{"kind": "measure", "status": "wrong_result"}], False),
+        ([{"kind": "measure", "status": "wrong_result", "device": "host"}], False),
+        ([*planted("wrong_result"), {"kind": "measure", "status": "ok", "device": "nvidia"}], False),
         ([], False),
     ],
 )

@@ -147,13 +147,21 @@ def test_every_point_gets_a_complete_record(bench: Bench) -> None:
         ("wrong_id", "crashed", "other than the record of this point"),
         ("device_fault", "crashed", "an illegal memory access"),
         ("out_of_memory", "out_of_memory", "no room"),
+        ("no_memory", "out_of_memory", "memory allocation of 8000000000000 bytes failed"),
     ],
 )
 def test_a_failing_point_costs_only_itself(bench: Bench, behaviour: str, status: str, message: str) -> None:
     found = bench.run([point(10), point(20), point(30)], fake={"20": behaviour})
     assert [record["status"] for record in found] == ["ok", status, "ok"]
     assert message in found[1]["message"]
-    assert len(bench.lines("starts")) == (1 if status == "out_of_memory" else 2)
+    assert len(bench.lines("starts")) == (1 if behaviour == "out_of_memory" else 2)
+
+
+def test_a_worker_that_is_ended_from_outside_is_no_result(bench: Bench) -> None:
+    with bench.start([point(10), point(20)], fake={"20": "terminated"}) as ended:
+        assert ended.wait(30) == runner.EX_IOERR
+    assert not (bench.folder / "out/records.jsonl").exists()
+    assert [record["status"] for record in bench.run([point(10), point(20)])] == ["ok", "ok"]
 
 
 def test_a_crash_brings_the_last_words_of_the_worker(bench: Bench) -> None:
@@ -251,6 +259,15 @@ def test_what_is_compared_with_a_changed_program_is_measured_again(bench: Bench)
     assert after[rust["id"]]["run"] != before[rust["id"]]["run"]
     assert after[cpp["id"]]["run"] == after[rust["id"]]["run"]
     assert after[other_size["id"]]["run"] == before[other_size["id"]]["run"]
+
+
+def test_a_further_variant_is_measured_beside_those_that_it_is_compared_with(bench: Bench) -> None:
+    rust, cpp = point(10, "rust_offload"), point(10, "cpp_seq")
+    bench.worker("rust_offload")
+    bench.worker("cpp_seq")
+    (before,) = bench.run([cpp])
+    after = {record["id"]: record for record in bench.run([rust, cpp])}
+    assert after[cpp["id"]]["run"] == after[rust["id"]]["run"] != before["run"]
 
 
 def test_a_changed_toolchain_is_measured_again(bench: Bench) -> None:

@@ -81,7 +81,8 @@ def test_samples_that_are_none_are_refused(samples: list[float]) -> None:
 
 
 def cell(**changes: object) -> dict[str, object]:
-    return {**planned_cell(), "precision": "f64", "fp_contract": "off", **changes}
+    attested = {"device_name": "Some CPU", "host": "node1", "precision": "f64", "fp_contract": "off"}
+    return {**planned_cell(), **attested, **changes}
 
 
 def test_cells_of_one_contract_may_be_compared() -> None:
@@ -94,6 +95,8 @@ def test_cells_of_one_contract_may_be_compared() -> None:
         ("region", "with_transfers"),
         ("device", "nvidia"),
         ("arch", "sm_90"),
+        ("device_name", "Another CPU"),
+        ("host", "node2"),
         ("data", "random"),
         ("size", 7),
         ("reps", 1),

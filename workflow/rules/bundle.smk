@@ -5,6 +5,10 @@ import re
 
 IMPORT_NAME = config.get("name") or re.sub(r"[^\w-]+", "_", Path(config.get("records", "NAME")).name.split(".")[0])
 
+# Records of a planned system are this run's own.
+if "records" in config and IMPORT_NAME in SYSTEMS:
+    sys.exit(f"ironsweep: name: {IMPORT_NAME} is a system of this sweep; call the import otherwise: --config name=...")
+
 
 if BUNDLE_PLAN:
     BUNDLE_SYSTEM = BUNDLE_SETTINGS.systems[0].name

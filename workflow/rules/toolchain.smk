@@ -13,7 +13,7 @@ TOOLCHAIN_DIR = SETTINGS.toolchain_dir
 try:
     TOOLCHAIN = settings.read(Path(SETTINGS.toolchain))
 except UserError as error:
-    raise WorkflowError(str(error)) from None
+    sys.exit(f"ironsweep: {error}")
 HAS_ROOT = TOOLCHAIN.kind == "debian"
 
 

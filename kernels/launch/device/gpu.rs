@@ -43,9 +43,16 @@ impl Place {
 
 /// An argument on its way from the entry point to a thread's body.
 #[derive(Clone, Copy)]
-pub struct Shared<T>(pub T);
+pub struct Shared<T>(T);
 
 impl<T: Copy> Shared<T> {
+    /// # Safety
+    /// Only for an entry point's arguments: threads share what is in it.
+    #[inline(always)]
+    pub const unsafe fn new(argument: T) -> Self {
+        Self(argument)
+    }
+
     /// The argument.
     #[inline(always)]
     pub fn get(&self) -> T {

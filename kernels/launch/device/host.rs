@@ -36,13 +36,20 @@ impl Place {
 
 /// An argument on its way from the entry point to a thread's body.
 #[derive(Clone, Copy)]
-pub struct Shared<T>(pub T);
+pub struct Shared<T>(T);
 
 // SAFETY: what threads may do with the memory behind an argument is said by the type that is made of it (`In`, `Out`,
 // `Sum`), whose `from_raw` demands what sharing needs.
 unsafe impl<T> Sync for Shared<T> {}
 
 impl<T: Copy> Shared<T> {
+    /// # Safety
+    /// Only for an entry point's arguments: threads share what is in it.
+    #[inline(always)]
+    pub const unsafe fn new(argument: T) -> Self {
+        Self(argument)
+    }
+
     /// The argument.
     #[inline(always)]
     pub fn get(&self) -> T {

@@ -27,7 +27,7 @@ LINK = "-Clinker=@clang@ -Clink-arg=-fuse-ld=lld -Lnative=@offload_libs@"
 KERNEL = "-Cstrip=symbols -Funsafe_code"
 
 # On a device a kernel has no standard library, and so no place where it could keep an item or an output for later.
-DEVICE_KERNEL = f"{KERNEL} --cfg device -Zcrate-attr=no_std"
+DEVICE_KERNEL = f"{KERNEL} --cfg device -Zcrate-attr=no_std -Zallow-features=abi_gpu_kernel"
 
 
 @dataclass(frozen=True)

@@ -353,12 +353,19 @@ def load(path: Path, version: str | None = None) -> dict[Case, Golden]:
 
     Args:
         path: the file.
-        version: if given, results of another version are as good as none.
+        version: if given, results of another version are as good as none, and so is a damaged file.
+
+    Raises UserError for a damaged file if no version is given.
     """
-    content = json.loads(path.read_text())
-    if version is not None and content["version"] != version:
-        return {}
-    return {Case(**entry["case"]): Golden(**entry["golden"]) for entry in content["results"]}
+    try:
+        content = json.loads(path.read_text())
+        if version is not None and content["version"] != version:
+            return {}
+        return {Case(**entry["case"]): Golden(**entry["golden"]) for entry in content["results"]}
+    except (ValueError, KeyError, TypeError):
+        if version is not None:
+            return {}
+        raise UserError(f"{path} is damaged: remove it and run again") from None
 
 
 def save(path: Path, kernel: str, results: Mapping[Case, Golden], version: str) -> None:

@@ -199,7 +199,10 @@ def _first_deviation(
 def _dumped_elements(record: Mapping[str, Any], dumps: Path) -> NDArray[np.float64] | None:
     """The output of the last pass, from inside the record or from the file that it names; None if there is neither."""
     if record.get("dump_data"):
-        return np.frombuffer(zlib.decompress(base64.b64decode(record["dump_data"])), dtype="<f8")
+        try:
+            return np.frombuffer(zlib.decompress(base64.b64decode(record["dump_data"])), dtype="<f8")
+        except (ValueError, zlib.error):
+            return None
     if record.get("dump") and (dumps / record["dump"]).is_file():
         return np.fromfile(dumps / record["dump"], dtype="<f8")
     return None
@@ -251,8 +254,11 @@ def planted_ok(cells: Iterable[Mapping[str, Any]]) -> bool:
         cells: judged cells (`kind`, `status`) of one system; only those of the kind `planted` count.
 
     Returns:
-        True if at least one planted cell ran and every one that ran came out `wrong_result`.
+        True if on every device that ran anything a planted cell ran too, and every one that ran came out
+        `wrong_result`.
     """
-    ran = {Status.OK, Status.WRONG_RESULT, Status.BELOW_RESOLUTION}
-    outcomes = [cell["status"] for cell in cells if cell["kind"] == "planted" and cell["status"] in ran]
-    return bool(outcomes) and all(outcome == Status.WRONG_RESULT for outcome in outcomes)
+    ran = [cell for cell in cells if cell["status"] in {Status.OK, Status.WRONG_RESULT, Status.BELOW_RESOLUTION}]
+    planted = [cell for cell in ran if cell["kind"] == "planted"]
+    devices = {cell["device"] for cell in planted}
+    caught = all(cell["status"] == Status.WRONG_RESULT for cell in planted)
+    return bool(planted) and caught and {cell["device"] for cell in ran} == devices

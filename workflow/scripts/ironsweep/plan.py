@@ -179,7 +179,8 @@ def _cells(settings: Settings, system: System, kernel: Kernel) -> Iterator[Cell]
 
 def _parameters(settings: Settings, kernel: Kernel, variant: str) -> Iterator[dict[str, Any]]:
     """What differs between the cells of one variant on one device: first what is checked, then what is measured."""
-    check_size = min(settings.check_elements, *settings.sizes)
+    # The planted mistakes show only where there are several elements.
+    check_size = settings.check_elements if kernel.planted else min(settings.check_elements, *settings.sizes)
     for data in ("reference", "random"):
         yield {
             "kind": "planted" if kernel.planted else "check",

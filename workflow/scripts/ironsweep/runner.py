@@ -59,6 +59,10 @@ WORKER_STATUSES = ("ok", "unsupported", "out_of_memory", "crashed", "wrong_devic
 IMAGE_VARIANTS = ("rust_offload", "rust_liboffload")
 NOTE_MARK = b"ironsweep failure note\n"
 TAIL_LINES = 12
+# Signals that say nothing about a kernel: somebody, or the scheduler, ends the run. (SIGKILL can be the kernel's fault,
+# for want of memory: it is recorded, and measured again at the next start.)
+ENDED_FROM_OUTSIDE = ("SIGTERM", "SIGINT", "SIGHUP")
+FULL_DISK = ("No space left on device", "Disk quota exceeded")
 START_GRACE_S = 60.0  # a fresh worker may take this long for its driver, on top of the point's own limit
 # Idle OpenMP threads spin for a while; a worker that has just finished must not do so beside the next one.
 OPENMP_SPIN_MS = 20
@@ -197,7 +201,7 @@ def _parse_answer(line: bytes, asked: str) -> Record:
     shown = line[:120].decode("utf-8", "replace")
     try:
         record = json.loads(line.decode("utf-8"), parse_constant=lambda _: None)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise WorkerFailed("crashed", f"answered what is no JSON: {shown}") from None
     if not isinstance(record, dict) or record.get("id") != asked:
         raise WorkerFailed("crashed", f"answered something other than the record of this point: {shown}")
@@ -334,6 +338,10 @@ class Journal:
         elif "id" in line:
             self.records[str(line["id"])] = line
 
+    def has_ended(self, run: str) -> bool:
+        """Whether a run came to its end."""
+        return any(line.get("moment") == "end" for line in self.environments.get(run, []))
+
     def append(self, line: Record) -> None:
         """Write a record (or a description of the environment) through to the disk."""
         self._file.write(json.dumps(line).encode() + b"\n")
@@ -385,7 +393,7 @@ def _still_valid(record: Record, hashes: Record, timeout_s: float, dump: Path | 
     """Whether a record of an earlier run stands for the same point now."""
     if any(record.get(name) != value for name, value in hashes.items()):
         return False
-    if record.get("status") in ("wrong_device", "not_run"):
+    if record.get("status") in ("wrong_device", "not_run") or "(SIGKILL)" in str(record.get("message")):
         return False
     if record.get("status") == "timeout" and record.get("timeout_s", 0) < timeout_s:
         return False
@@ -586,12 +594,18 @@ class Run:
         self._write_result()
 
     def _forget_comparisons(self) -> None:
-        """Drop what would be compared with a record that no longer holds: it is all measured again, in one run."""
+        """Drop what would be compared with a record that is missing or no longer holds: they are measured in one run.
+
+        What a run had measured when it was interrupted stays.
+        """
+        measured = [point for point in self.points if self._is_measured(point)]
+        stale = {_comparison(point) for point in measured if not self._is_kept(point)}
         changed = {
             _comparison(point)
-            for point in self.points
-            if point["id"] in self.journal.records and self._is_measured(point) and not self._is_kept(point)
-        }
+            for point in measured
+            if (record := self.journal.records.get(point["id"]))
+            and (not self._is_kept(point) or self.journal.has_ended(str(record.get("run"))))
+        } & stale
         ids = [point["id"] for point in self.points if _comparison(point) in changed]
         if ids:
             self.journal.append({"type": "forgotten", "ids": ids})
@@ -599,8 +613,9 @@ class Run:
     def _is_kept(self, point: Point) -> bool:
         """Whether an earlier run's record of a point still holds."""
         kept = self.journal.records.get(point["id"])
-        dump = self._dump(point)
-        return kept is not None and _still_valid(kept, self.programs.of(point), self.options.timeout, dump)
+        if kept is None or kept.get("threads", 1) not in (1, self.threads):
+            return False
+        return _still_valid(kept, self.programs.of(point), self.options.timeout, self._dump(point))
 
     def _is_measured(self, point: Point) -> bool:
         """Whether a worker has to answer a point; else its record follows from the plan or a failed build."""
@@ -621,8 +636,10 @@ class Run:
             answer = self._measure(point)
         answer["dump"] = point.get("dump")
         return {
-            **{name: value for name, value in point.items() if name not in ("status_planned", "reason_planned")},
             **answer,
+            **{
+                name: value for name, value in point.items() if name not in ("status_planned", "reason_planned", "dump")
+            },
             **self.programs.of(point),
             "host": socket.gethostname(),
             "run": self.run_id,
@@ -647,8 +664,14 @@ class Run:
             self.fleet.drop(point)
             if failure.left:
                 return self._measure(point)  # by a fresh worker, which cannot have left
+            if any(f"({name})" in failure.message for name in ENDED_FROM_OUTSIDE):
+                raise OSError(f"the worker of {point['kernel']} {point['variant']} {failure.message}") from None
             tail = worker.tail() if worker else ""
+            if "memory allocation of" in tail:  # how a Rust program ends that gets no memory
+                return {"status": "out_of_memory", "message": tail.splitlines()[-1], "log_tail": tail}
             return {"status": failure.status, "message": failure.message, "log_tail": tail}
+        if full := next((words for words in FULL_DISK if words in str(record.get("message"))), None):
+            raise OSError(full)
         if record["status"] == "crashed":  # a device fault: its context is of no use any more
             record["log_tail"] = worker.tail()
             self.fleet.drop(point)

@@ -152,12 +152,28 @@ def judged_cells(
         row = {column: cell.get(column) for column in PLAN_COLUMNS} | {"system": system.name}
         row |= {column: (record or {}).get(column) for column in RECORD_COLUMNS}
         row |= {"status": str(verdict.status), "reason": verdict.reason, "precision": "f64"}
-        if record is not None and verdict.status == Status.OK:
-            row |= statistics_of(record)
         rows.append(row)
+    _take_over_failed_checks(rows)
+    for row in rows:
+        if row["status"] == Status.OK:
+            row |= statistics_of(system.records[str(row["id"])])
     verified = planted_ok(rows)
     rows.sort(key=lambda row: tuple(row[key] for key in _ORDER))
     return [row | {"verified": verified} for row in rows]
+
+
+def _take_over_failed_checks(rows: Sequence[Row]) -> None:
+    """A program whose check came out wrong has no right results: its measured cells are wrong too."""
+
+    def program(row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in ("kernel", "variant", "device", "arch", "tuning"))
+
+    wrong = {program(row): row for row in rows if row["kind"] == "check" and row["status"] == Status.WRONG_RESULT}
+    for row in rows:
+        check = wrong.get(program(row))
+        if check and row["kind"] == "measure" and row["status"] == Status.OK:
+            reason = f"its check on {check['data']} data failed: {check['reason']}"
+            row |= {"status": str(Status.WRONG_RESULT), "reason": reason}
 
 
 def statistics_of(record: Mapping[str, Any]) -> Row:
