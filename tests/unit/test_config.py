@@ -15,7 +15,7 @@ from ironsweep.config import ConfigError, System
 from ironsweep.kernels import Kernel, discover, kernel_name
 
 REPOSITORY = Path(__file__).parents[2]
-NAMES = ("Algorithm_REDUCE_SUM", "Apps_FIR", "Basic_DAXPY", "Lcals_PLANCKIAN", "Stream_TRIAD")
+NAMES = tuple(name for name, kernel in discover(REPOSITORY).items() if not kernel.planted)
 
 
 @pytest.fixture

@@ -32,9 +32,12 @@ def reference_rows() -> list[dict[str, str]]:
         return [row for row in csv.DictReader(lines) if row["kernel"] in ORACLES and row["tuning"] == "default"]
 
 
+OURS = ("Stream_TRIAD", "Basic_DAXPY", "Apps_FIR", "Lcals_PLANCKIAN", "Algorithm_REDUCE_SUM")
+
+
 def test_references_cover_every_kernel_at_three_sizes_and_two_repetitions() -> None:
     covered = {(row["kernel"], row["actual_size"]) for row in reference_rows()}
-    assert len(covered) == 15
+    assert covered >= {(kernel, size) for kernel in OURS for size in ("10000", "100000", "1000000")}
     assert len(reference_rows()) == 30
 
 

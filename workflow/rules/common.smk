@@ -1,5 +1,6 @@
 # What all rules share: the settings (read and checked once), the registry of kernels and the plan.
 
+import os
 import sys
 from pathlib import Path
 
@@ -15,6 +16,10 @@ from ironsweep.kernels import discover
 from ironsweep.plan import digest
 
 ROOT = Path(workflow.basedir)
+
+# `snakemake bundle` needs no more words: without a profile that says how many, all cores of this machine are used.
+if workflow.resource_settings.cores is None and workflow.resource_settings.nodes is None:
+    workflow.resource_settings.cores = len(os.sched_getaffinity(0))
 
 try:
     KERNELS = discover(ROOT)

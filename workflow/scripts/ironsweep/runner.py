@@ -777,6 +777,8 @@ def main(arguments: list[str] | None = None) -> int:
         for number, handler in before.items():
             signal.signal(number, handler)
     text = f"{options.out}: {len(run.points)} cells, {run.progress.summary()}; {run.measured} measured in this run"
+    if "ok" not in run.progress.counts and run.points:
+        text += f"\nnothing is ok; the first says: {run.journal.records[run.points[0]['id']].get('message')}"
     if options.log:
         Path(options.log).write_text(f"{text}\n", encoding="utf-8")
     else:
