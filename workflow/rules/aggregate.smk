@@ -19,7 +19,7 @@ rule golden:
         plan="results/plan/cells.csv",
         imported=expand("results/imported/{name}.jsonl", name=IMPORTS),
         script="workflow/scripts/golden.py",
-        sources=expand("workflow/scripts/ironsweep/{module}.py", module=["checksum", "golden"]),
+        sources=files_in("workflow/scripts/ironsweep", "checksum.py", "golden.py", "golden/*.py"),
     output:
         update("results/golden/{kernel}.json"),
     log:
@@ -41,14 +41,17 @@ rule aggregate:
         golden=expand("results/golden/{kernel}.json", kernel=KERNELS),
         references="workflow/resources/rajaperf_reference_checksums.csv",
         codegen=[
-            f"results/codegen/{kernel.name}/{arch}.json"
+            f"results/codegen/{kernel.name}/{arch}-{safety}-{contraction}.json"
             for kernel in SETTINGS.all_kernels
-            for arch in PLAN.images(kernel.name)
+            for arch in PLAN.archs(kernel.name)
+            for safety in SAFETIES
+            for contraction in CONTRACTIONS
         ],
         script="workflow/scripts/aggregate.py",
-        sources=expand(
-            "workflow/scripts/ironsweep/{module}.py",
-            module=["checksum", "golden", "judge", "planned", "records", "statistics", "tables"],
+        sources=files_in(
+            "workflow/scripts/ironsweep",
+            *("checksum.py", "golden.py", "golden/*.py"),
+            *(f"{module}.py" for module in ("judge", "planned", "records", "statistics", "tables")),
         ),
     output:
         expand(

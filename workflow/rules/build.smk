@@ -1,9 +1,13 @@
 # From source to programs, kernel by kernel:
 #
-#   core -> launch layer -> bitcode -> linked bitcode -> device image ┐                      (for each architecture)
-#                                                                     ├-> package -> worker  (for each kernel)
-#   launch layer with the bench driver ───────────────────────────────┘
-#   a baseline's runtime and kernel -> worker
+#   core -> launch layer -> bitcode -> optimised ┬-> device images ┬-> launcher ┐   (images for each architecture)
+#                                                │                 └------------┼-> what the workers load
+#   a baseline's runtime and kernel --------------------------------------------┘
+#   launch layer with the bench driver -> workers
+#
+# All of it is made for every tuning: with and without bounds checks (safety), with and without fused operations
+# (contraction). One job makes all tunings of a kernel and architecture; the words `$safety` and `$contraction` are the
+# shell's, in the loops that build.each writes.
 #
 # Each step runs through scripts/attempt.py: if it fails, its outputs hold a failure note, which later steps pass on, and
 # the cells that need them are `build_failed` or `unsupported`. @name@ stands for a path of the toolchain.
@@ -11,38 +15,38 @@
 TOOLS = "results/toolchain/bin"
 
 BASELINES = build.baselines(SETTINGS.archs, SETTINGS.host_cpu)
+ARCHS = [arch for archs in SETTINGS.archs.values() for arch in archs]
+SAFETIES, CONTRACTIONS = build.SAFETIES, build.CONTRACTIONS
 
 
 wildcard_constraints:
     arch=r"host|(sm_|gfx)\w+",
+    gpu=r"(sm_|gfx)\w+",
     nvidia_arch=r"sm_\w+",
     amd_arch=r"gfx\w+",
     target=r"[\w-]+",
-    runtime="|".join(build.RUNTIMES),
+    program="|".join(build.PROGRAMS),
     baseline="|".join(BASELINES),
+    contraction="|".join(CONTRACTIONS),
 
 
 # Compilers are where snakemake is started; only measurements go to a cluster's nodes.
 localrules:
     core,
+    host_core,
     device_layer,
     device_bitcode,
-    link_nvidia_library,
-    link_amd_library,
     optimise,
-    nvidia_assembly,
-    nvidia_image,
-    amd_object,
-    amd_image,
-    host_image,
+    nvidia_images,
+    amd_images,
+    host_images,
     codegen,
-    package,
-    registration,
+    launch_layer,
+    launchers,
     bench_layer,
-    rust_offload_worker,
-    rust_liboffload_worker,
-    baseline_object,
-    baseline_worker,
+    worker,
+    baseline_runtime,
+    baseline,
 
 
 rule core:
@@ -50,21 +54,39 @@ rule core:
         tools=TOOLS,
         script="workflow/scripts/core.sh",
     output:
-        core="results/build/core/{arch}/lib/rustlib/{target}/lib/libcore.rlib",
-        builtins="results/build/core/{arch}/lib/rustlib/{target}/lib/libcompiler_builtins.rlib",
+        core="results/build/core/{gpu}/lib/rustlib/{target}/lib/libcore.rlib",
+        builtins="results/build/core/{gpu}/lib/rustlib/{target}/lib/libcompiler_builtins.rlib",
     log:
-        "results/logs/build/core/{arch}-{target}.log",
+        "results/logs/build/core/{gpu}-{target}.log",
     conda:
         "../envs/ironsweep.yaml"
     message:
-        "Compiling Rust's core library for {wildcards.arch} (half a minute)"
+        "Compiling Rust's core library for {wildcards.gpu} (half a minute)"
     shell:
         build.attempt(
             "core",
             "rustc rust_src",
             "sh {input.script} {input.tools}/rustc @rust_src@ {output} --target {wildcards.target}"
-            " -Ctarget-cpu={wildcards.arch}",
+            " -Ctarget-cpu={wildcards.gpu}",
         )
+
+
+rule host_core:
+    input:
+        tools=TOOLS,
+        script="workflow/scripts/host_core.sh",
+    output:
+        build.core_libraries("host"),
+    log:
+        "results/logs/build/core/host.log",
+    conda:
+        "../envs/ironsweep.yaml"
+    params:
+        folder=subpath(output[0], parent=True),
+    message:
+        "Copying Rust's core library for the host"
+    shell:
+        build.attempt("host_core", "rustc", "sh {input.script} {input.tools} {params.folder}")
 
 
 rule device_layer:
@@ -74,9 +96,9 @@ rule device_layer:
         sources=files_in("kernels/launch", "*.rs", "device/*.rs"),
         tools=TOOLS,
     output:
-        "results/build/layer/{arch}/libironsweep.rlib",
+        expand("results/build/layer/{{arch}}-{safety}/libironsweep.rlib", safety=SAFETIES),
     log:
-        "results/logs/build/layer/{arch}.log",
+        expand("results/logs/build/layer/{{arch}}-{safety}.log", safety=SAFETIES),
     conda:
         "../envs/ironsweep.yaml"
     params:
@@ -85,24 +107,32 @@ rule device_layer:
     message:
         "Compiling the launch layer for {wildcards.arch}"
     shell:
-        build.attempt(
-            "device_layer",
-            "rustc",
-            "{input.tools}/rustc {params.rustc} {params.target} --crate-name ironsweep --crate-type rlib --cfg device"
-            " {input.source} -o {output}",
+        build.each(
+            [
+                build.attempt(
+                    "device_layer",
+                    "rustc",
+                    "{input.tools}/rustc {params.rustc} {params.target} --crate-name ironsweep --crate-type rlib"
+                    " --cfg device --cfg $safety {input.source}"
+                    " -o results/build/layer/{wildcards.arch}-$safety/libironsweep.rlib",
+                    log="results/logs/build/layer/{wildcards.arch}-$safety.log",
+                    outputs="results/build/layer/{wildcards.arch}-$safety/libironsweep.rlib",
+                )
+            ],
+            safety=SAFETIES,
         )
 
 
 rule device_bitcode:
     input:
         kernel=lambda wildcards: KERNELS[wildcards.kernel].file,
-        layer="results/build/layer/{arch}/libironsweep.rlib",
+        layers=expand("results/build/layer/{{arch}}-{safety}/libironsweep.rlib", safety=SAFETIES),
         core=lambda wildcards: build.core_libraries(wildcards.arch),
         tools=TOOLS,
     output:
-        "results/build/bitcode/{kernel}/{arch}.bc",
+        expand("results/build/bitcode/{{kernel}}/{{arch}}-{safety}.bc", safety=SAFETIES),
     log:
-        "results/logs/build/bitcode/{kernel}/{arch}.log",
+        expand("results/logs/build/bitcode/{{kernel}}/{{arch}}-{safety}.log", safety=SAFETIES),
     conda:
         "../envs/ironsweep.yaml"
     params:
@@ -112,253 +142,402 @@ rule device_bitcode:
     message:
         "Compiling {wildcards.kernel} for {wildcards.arch}"
     shell:
-        build.attempt(
-            "device_bitcode",
-            "rustc",
-            "{input.tools}/rustc {params.rustc} {params.kernel} {params.target} --crate-type cdylib --emit=llvm-bc"
-            " -Clto=fat -Zcrate-attr='feature(abi_gpu_kernel)' --extern ironsweep={input.layer} {input.kernel}"
-            " -o {output}",
+        build.each(
+            [
+                "layer=results/build/layer/{wildcards.arch}-$safety/libironsweep.rlib",
+                "bitcode=results/build/bitcode/{wildcards.kernel}/{wildcards.arch}-$safety.bc",
+                build.attempt(
+                    "device_bitcode",
+                    "rustc",
+                    "{input.tools}/rustc {params.rustc} {params.kernel} {params.target} --crate-type cdylib"
+                    " --emit=llvm-bc -Clto=fat -Zcrate-attr='feature(abi_gpu_kernel)' --extern ironsweep=$layer"
+                    " {input.kernel} -o $bitcode",
+                    log="results/logs/build/bitcode/{wildcards.kernel}/{wildcards.arch}-$safety.log",
+                    inputs="$layer {input.core}",
+                    outputs="$bitcode",
+                ),
+            ],
+            safety=SAFETIES,
         )
 
 
-rule link_nvidia_library:
-    input:
-        bitcode="results/build/bitcode/{kernel}/{nvidia_arch}.bc",
-        shims="kernels/launch/device/nvptx64.ll",
-        tools=TOOLS,
-    output:
-        "results/build/linked/{kernel}/{nvidia_arch}.bc",
-    log:
-        "results/logs/build/linked/{kernel}/{nvidia_arch}.log",
-    conda:
-        "../envs/ironsweep.yaml"
-    message:
-        "Linking {wildcards.kernel} with NVIDIA's math library for {wildcards.nvidia_arch}"
-    shell:
-        build.attempt(
-            "link_nvidia_library",
-            "llvm-link libdevice",
-            "{input.tools}/llvm-link {input.bitcode} --internalize --only-needed {input.shims} @libdevice@ -o {output}",
-        )
-
-
-# The control constants say how AMD's math library computes: strictly, in wavefronts of 64.
-rule link_amd_library:
-    input:
-        bitcode="results/build/bitcode/{kernel}/{amd_arch}.bc",
-        shims="kernels/launch/device/amdgpu.ll",
-        tools=TOOLS,
-    output:
-        "results/build/linked/{kernel}/{amd_arch}.bc",
-    log:
-        "results/logs/build/linked/{kernel}/{amd_arch}.log",
-    conda:
-        "../envs/ironsweep.yaml"
-    params:
-        libraries=lambda wildcards: build.amd_libraries(wildcards.amd_arch),
-    message:
-        "Linking {wildcards.kernel} with AMD's math library for {wildcards.amd_arch}"
-    shell:
-        build.attempt(
-            "link_amd_library",
-            "llvm-link device_libs",
-            "{input.tools}/llvm-link {input.bitcode} --internalize --only-needed {input.shims} {params.libraries}"
-            " -o {output}",
-        )
-
-
+# Entry points begin with the name of the kernel's file; everything else becomes internal, and what is not used goes.
 rule optimise:
     input:
-        bitcode="results/build/linked/{kernel}/{arch}.bc",
+        bitcode=rules.device_bitcode.output,
+        shims=lambda wildcards: build.shims(wildcards.arch),
         tools=TOOLS,
     output:
-        "results/build/optimised/{kernel}/{arch}.bc",
+        linked=expand("results/build/linked/{{kernel}}/{{arch}}-{safety}.bc", safety=SAFETIES),
+        optimised=expand("results/build/optimised/{{kernel}}/{{arch}}-{safety}.ll", safety=SAFETIES),
     log:
-        "results/logs/build/optimised/{kernel}/{arch}.log",
+        expand(
+            "results/logs/build/{step}/{{kernel}}/{{arch}}-{safety}.log", step=["linked", "optimised"], safety=SAFETIES
+        ),
     conda:
         "../envs/ironsweep.yaml"
     params:
-        entry=lambda wildcards: KERNELS[wildcards.kernel].stem,
+        stem=lambda wildcards: KERNELS[wildcards.kernel].stem,
+        libraries=lambda wildcards: build.math_libraries(wildcards.arch),
+        needs=lambda wildcards: build.math_needs(wildcards.arch),
+        cpu=lambda wildcards: build.cpu(wildcards.arch, SETTINGS.host_cpu),
     message:
-        "Optimising {wildcards.kernel} for {wildcards.arch}"
+        "Linking {wildcards.kernel} for {wildcards.arch} with the device's math library, and optimising"
     shell:
-        build.attempt(
-            "optimise",
-            "opt",
-            "{input.tools}/opt -passes='internalize,default<O3>' -internalize-public-api-list={params.entry}"
-            " -mcpu={wildcards.arch} {input.bitcode} -o {output}",
+        build.each(
+            [
+                "file={wildcards.kernel}/{wildcards.arch}-$safety",
+                build.attempt(
+                    "link_math_library",
+                    "llvm-link {params.needs}",
+                    "{input.tools}/llvm-link results/build/bitcode/$file.bc --internalize --only-needed {input.shims}"
+                    " {params.libraries} -o results/build/linked/$file.bc",
+                    log="results/logs/build/linked/$file.log",
+                    inputs="results/build/bitcode/$file.bc",
+                    outputs="results/build/linked/$file.bc",
+                ),
+                build.attempt(
+                    "optimise",
+                    "opt",
+                    "{input.tools}/opt -passes='internalize,default<O3>' -internalize-public-api-list='{params.stem}*'"
+                    " -mcpu={params.cpu} -S results/build/linked/$file.bc -o results/build/optimised/$file.ll",
+                    log="results/logs/build/optimised/$file.log",
+                    inputs="results/build/linked/$file.bc",
+                    outputs="results/build/optimised/$file.ll",
+                ),
+            ],
+            safety=SAFETIES,
         )
 
 
-rule nvidia_assembly:
+rule nvidia_images:
     input:
-        bitcode="results/build/optimised/{kernel}/{nvidia_arch}.bc",
+        optimised=expand("results/build/optimised/{{kernel}}/{{nvidia_arch}}-{safety}.ll", safety=SAFETIES),
         tools=TOOLS,
     output:
-        "results/build/assembly/{kernel}/{nvidia_arch}.ptx",
+        assembly=expand(
+            "results/build/assembly/{{kernel}}/{{nvidia_arch}}-{safety}-{contraction}.ptx",
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
+        images=expand(
+            "results/bin/{{kernel}}/images/{{nvidia_arch}}-{safety}-{contraction}.img",
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
     log:
-        "results/logs/build/assembly/{kernel}/{nvidia_arch}.log",
-    conda:
-        "../envs/ironsweep.yaml"
-    message:
-        "Generating PTX of {wildcards.kernel} for {wildcards.nvidia_arch}"
-    shell:
-        build.attempt(
-            "nvidia_assembly", "llc", "{input.tools}/llc -mcpu={wildcards.nvidia_arch} {input.bitcode} -o {output}"
-        )
-
-
-rule nvidia_image:
-    input:
-        assembly="results/build/assembly/{kernel}/{nvidia_arch}.ptx",
-        tools=TOOLS,
-    output:
-        "results/bin/{kernel}/images/{nvidia_arch}.img",
-    log:
-        "results/logs/build/image/{kernel}/{nvidia_arch}.log",
-    conda:
-        "../envs/ironsweep.yaml"
-    message:
-        "Assembling {wildcards.kernel} for {wildcards.nvidia_arch}"
-    shell:
-        build.attempt(
-            "nvidia_image", "ptxas", "{input.tools}/ptxas -arch={wildcards.nvidia_arch} {input.assembly} -o {output}"
-        )
-
-
-rule amd_object:
-    input:
-        bitcode="results/build/optimised/{kernel}/{amd_arch}.bc",
-        tools=TOOLS,
-    output:
-        "results/build/object/{kernel}/{amd_arch}.o",
-    log:
-        "results/logs/build/object/{kernel}/{amd_arch}.log",
-    conda:
-        "../envs/ironsweep.yaml"
-    message:
-        "Generating machine code of {wildcards.kernel} for {wildcards.amd_arch}"
-    shell:
-        build.attempt(
-            "amd_object",
-            "llc",
-            "{input.tools}/llc -mcpu={wildcards.amd_arch} -filetype=obj {input.bitcode} -o {output}",
-        )
-
-
-rule amd_image:
-    input:
-        objects="results/build/object/{kernel}/{amd_arch}.o",
-        tools=TOOLS,
-    output:
-        "results/bin/{kernel}/images/{amd_arch}.img",
-    log:
-        "results/logs/build/image/{kernel}/{amd_arch}.log",
-    conda:
-        "../envs/ironsweep.yaml"
-    message:
-        "Linking the code object of {wildcards.kernel} for {wildcards.amd_arch}"
-    shell:
-        build.attempt("amd_image", "ld.lld", "{input.tools}/ld.lld -shared --no-undefined {input.objects} -o {output}")
-
-
-rule host_image:
-    input:
-        kernel=lambda wildcards: KERNELS[wildcards.kernel].file,
-        layer="results/build/layer/host/libironsweep.rlib",
-        tools=TOOLS,
-    output:
-        "results/bin/{kernel}/images/host.img",
-    log:
-        "results/logs/build/image/{kernel}/host.log",
+        expand(
+            "results/logs/build/{step}/{{kernel}}/{{nvidia_arch}}-{safety}-{contraction}.log",
+            step=["assembly", "image"],
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
     conda:
         "../envs/ironsweep.yaml"
     params:
-        target=build.target_flags("host", SETTINGS.host_cpu),
-        rustc=build.RUSTC,
-        kernel=build.DEVICE_KERNEL,
-        link=f"{build.LINK} -Clink-arg=-lomp",
+        llc=build.LLC,
+        ptxas=build.PTXAS,
     message:
-        "Compiling {wildcards.kernel} for the host device"
+        "Generating code of {wildcards.kernel} for {wildcards.nvidia_arch}"
     shell:
-        build.attempt(
-            "host_image",
-            "rustc clang ld.lld offload_libs",
-            "{input.tools}/rustc {params.rustc} {params.kernel} {params.target} --crate-type cdylib -Clto=fat"
-            " {params.link} --extern ironsweep={input.layer} {input.kernel} -o {output}",
+        build.each(
+            [
+                "optimised=results/build/optimised/{wildcards.kernel}/{wildcards.nvidia_arch}-$safety.ll",
+                "assembly=results/build/assembly/{wildcards.kernel}/{wildcards.nvidia_arch}-$safety-$contraction.ptx",
+                "image=results/bin/{wildcards.kernel}/images/{wildcards.nvidia_arch}-$safety-$contraction.img",
+                "log={wildcards.kernel}/{wildcards.nvidia_arch}-$safety-$contraction.log",
+                "if [ $contraction = strict ]; then llc={params.llc[strict]} ptxas={params.ptxas[strict]};"
+                " else llc={params.llc[contract]} ptxas={params.ptxas[contract]}; fi",
+                build.attempt(
+                    "nvidia_assembly",
+                    "llc",
+                    "{input.tools}/llc -mcpu={wildcards.nvidia_arch} $llc $optimised -o $assembly",
+                    log="results/logs/build/assembly/$log",
+                    inputs="$optimised",
+                    outputs="$assembly",
+                ),
+                build.attempt(
+                    "nvidia_image",
+                    "ptxas",
+                    "{input.tools}/ptxas -arch={wildcards.nvidia_arch} $ptxas $assembly -o $image",
+                    log="results/logs/build/image/$log",
+                    inputs="$assembly",
+                    outputs="$image",
+                ),
+            ],
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        )
+
+
+rule amd_images:
+    input:
+        optimised=expand("results/build/optimised/{{kernel}}/{{amd_arch}}-{safety}.ll", safety=SAFETIES),
+        tools=TOOLS,
+    output:
+        objects=expand(
+            "results/build/object/{{kernel}}/{{amd_arch}}-{safety}-{contraction}.o",
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
+        images=expand(
+            "results/bin/{{kernel}}/images/{{amd_arch}}-{safety}-{contraction}.img",
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
+    log:
+        expand(
+            "results/logs/build/{step}/{{kernel}}/{{amd_arch}}-{safety}-{contraction}.log",
+            step=["object", "image"],
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
+    conda:
+        "../envs/ironsweep.yaml"
+    params:
+        llc=build.LLC,
+    message:
+        "Generating code of {wildcards.kernel} for {wildcards.amd_arch}"
+    shell:
+        build.each(
+            [
+                "optimised=results/build/optimised/{wildcards.kernel}/{wildcards.amd_arch}-$safety.ll",
+                "object=results/build/object/{wildcards.kernel}/{wildcards.amd_arch}-$safety-$contraction.o",
+                "image=results/bin/{wildcards.kernel}/images/{wildcards.amd_arch}-$safety-$contraction.img",
+                "log={wildcards.kernel}/{wildcards.amd_arch}-$safety-$contraction.log",
+                "if [ $contraction = strict ]; then llc={params.llc[strict]}; else llc={params.llc[contract]}; fi",
+                build.attempt(
+                    "amd_object",
+                    "llc",
+                    "{input.tools}/llc -mcpu={wildcards.amd_arch} $llc -filetype=obj $optimised -o $object",
+                    log="results/logs/build/object/$log",
+                    inputs="$optimised",
+                    outputs="$object",
+                ),
+                build.attempt(
+                    "amd_image",
+                    "ld.lld",
+                    "{input.tools}/ld.lld -shared --no-undefined $object -o $image",
+                    log="results/logs/build/image/$log",
+                    inputs="$object",
+                    outputs="$image",
+                ),
+            ],
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        )
+
+
+# For x86 LLVM looks only at the operations: each says for itself whether it may become part of a fused one.
+rule host_images:
+    input:
+        optimised=expand("results/build/optimised/{{kernel}}/host-{safety}.ll", safety=SAFETIES),
+        tools=TOOLS,
+    output:
+        ready=expand(
+            "results/build/optimised/{{kernel}}/host-{safety}-{contraction}.ll",
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
+        objects=expand(
+            "results/build/object/{{kernel}}/host-{safety}-{contraction}.o",
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
+        images=expand(
+            "results/bin/{{kernel}}/images/host-{safety}-{contraction}.img",
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
+    log:
+        expand(
+            "results/logs/build/{step}/{{kernel}}/host-{safety}-{contraction}.log",
+            step=["object", "image"],
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
+    conda:
+        "../envs/ironsweep.yaml"
+    params:
+        cpu=SETTINGS.host_cpu,
+        link=build.SHARED,
+    message:
+        "Generating code of {wildcards.kernel} for the host device"
+    shell:
+        build.each(
+            [
+                "optimised=results/build/optimised/{wildcards.kernel}/host-$safety",
+                "object=results/build/object/{wildcards.kernel}/host-$safety-$contraction.o",
+                "image=results/bin/{wildcards.kernel}/images/host-$safety-$contraction.img",
+                "log={wildcards.kernel}/host-$safety-$contraction.log",
+                "if [ $contraction = strict ]; then flag=; else flag='contract '; fi",
+                'sed -E "s/ = (fadd|fsub|fmul|fneg) / = \\1 $flag/" $optimised.ll > $optimised-$contraction.ll',
+                build.attempt(
+                    "host_object",
+                    "llc",
+                    "{input.tools}/llc -mcpu={params.cpu} -relocation-model=pic -filetype=obj"
+                    " $optimised-$contraction.ll -o $object",
+                    log="results/logs/build/object/$log",
+                    inputs="$optimised-$contraction.ll",
+                    outputs="$object",
+                ),
+                build.attempt(
+                    "host_image",
+                    "clang ld.lld offload_libs",
+                    "{input.tools}/clang {params.link} $object -lomp -lm -o $image",
+                    log="results/logs/build/image/$log",
+                    inputs="$object",
+                    outputs="$image",
+                ),
+            ],
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
         )
 
 
 rule codegen:
     input:
-        image="results/bin/{kernel}/images/{arch}.img",
+        images=expand(
+            "results/bin/{{kernel}}/images/{{arch}}-{safety}-{contraction}.img",
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
         assembly=lambda wildcards: (
-            "results/build/assembly/{kernel}/{arch}.ptx" if build.vendor(wildcards.arch) == "nvidia" else []
+            rules.nvidia_images.output.assembly if build.vendor(wildcards.arch) == "nvidia" else []
         ),
         tools=TOOLS,
         script="workflow/scripts/codegen.py",
-        sources="workflow/scripts/ironsweep/codegen.py",
+        sources=files_in("workflow/scripts/ironsweep", "codegen.py", "code_object.py"),
     output:
-        "results/codegen/{kernel}/{arch}.json",
+        expand(
+            "results/codegen/{{kernel}}/{{arch}}-{safety}-{contraction}.json",
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
     log:
         "results/logs/build/codegen/{kernel}/{arch}.log",
     conda:
         "../envs/ironsweep.yaml"
     params:
-        entry=lambda wildcards: KERNELS[wildcards.kernel].stem,
+        stem=lambda wildcards: KERNELS[wildcards.kernel].stem,
+        assembly=lambda wildcards: (
+            f"--assembly results/build/assembly/{wildcards.kernel}/{wildcards.arch}-$safety-$contraction.ptx"
+            if build.vendor(wildcards.arch) == "nvidia"
+            else ""
+        ),
     message:
-        "Reading what the image of {wildcards.kernel} for {wildcards.arch} uses"
+        "Reading what the images of {wildcards.kernel} for {wildcards.arch} use"
     shell:
-        "python {input.script} --kernel {wildcards.kernel} --entry {params.entry} --arch {wildcards.arch}"
-        " --image {input.image} --assembly {input.assembly} --tools {input.tools} --out {output} > {log} 2>&1"
+        build.each(
+            [
+                "python {input.script} --kernel {wildcards.kernel} --stem {params.stem} --arch {wildcards.arch}"
+                " --safety $safety --contraction $contraction"
+                " --image results/bin/{wildcards.kernel}/images/{wildcards.arch}-$safety-$contraction.img"
+                " {params.assembly} --tools {input.tools}"
+                " --out results/codegen/{wildcards.kernel}/{wildcards.arch}-$safety-$contraction.json"
+            ],
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        )
+        + " > {log} 2>&1"
 
 
-rule package:
+rule launch_layer:
     input:
-        image="results/bin/{kernel}/images/{arch}.img",
+        core=build.core_libraries("host"),
+        source="kernels/launch/lib.rs",
+        sources=files_in("kernels/launch", "*.rs", "device/host.rs"),
         tools=TOOLS,
     output:
-        "results/build/package/{kernel}/{arch}.bin",
+        "results/build/layer/launcher/libironsweep.rlib",
     log:
-        "results/logs/build/package/{kernel}/{arch}.log",
+        "results/logs/build/layer/launcher.log",
     conda:
         "../envs/ironsweep.yaml"
     params:
-        target=lambda wildcards: build.target(wildcards.arch),
+        rustc=build.RUSTC,
+        target=build.target_flags("host", SETTINGS.host_cpu),
     message:
-        "Packaging the image of {wildcards.kernel} for {wildcards.arch}"
+        "Compiling the launch layer for std::offload's launches"
     shell:
         build.attempt(
-            "package",
-            "llvm-offload-binary",
-            "{input.tools}/llvm-offload-binary -o {output}"
-            " --image=file={input.image},triple={params.target},arch={wildcards.arch},kind=openmp",
+            "launch_layer",
+            "rustc",
+            "{input.tools}/rustc {params.rustc} {params.target} --cfg launcher --crate-name ironsweep --crate-type rlib"
+            " {input.source} -o {output}",
         )
 
 
-# All images that could be built; those that could not are left out, so that one vendor's missing tools do not take the
-# others' worker away. Each image is a file of its own: of several in one, libomptarget sees the first.
-rule registration:
+# With the images of a tuning that could be built; those that could not are left out, so that one vendor's missing tools
+# do not take the others' along.
+rule launchers:
     input:
-        packages=lambda wildcards: expand(
-            "results/build/package/{kernel}/{arch}.bin", kernel=wildcards.kernel, arch=PLAN.images(wildcards.kernel)
+        kernel=lambda wildcards: KERNELS[wildcards.kernel].file,
+        layer=rules.launch_layer.output,
+        core=build.core_libraries("host"),
+        images=expand(
+            "results/bin/{{kernel}}/images/{arch}-{safety}-{contraction}.img",
+            arch=ARCHS,
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
         ),
         tools=TOOLS,
         script="workflow/scripts/registration.py",
     output:
-        bitcode="results/build/package/{kernel}/images.bc",
-        object="results/build/package/{kernel}/images.o",
+        objects=expand(
+            "results/build/package/{{kernel}}/{safety}-{contraction}/images.o",
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
+        launchers=expand(
+            "results/bin/{{kernel}}/launch/{safety}-{contraction}.so", safety=SAFETIES, contraction=CONTRACTIONS
+        ),
     log:
-        "results/logs/build/package/{kernel}/registration.log",
+        expand(
+            "results/logs/build/{step}/{{kernel}}/{safety}-{contraction}.log",
+            step=["package", "launch"],
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        ),
     conda:
         "../envs/ironsweep.yaml"
+    params:
+        archs=ARCHS,
+        rustc=build.RUSTC,
+        target=build.target_flags("host", SETTINGS.host_cpu),
+        launcher=build.LAUNCHER,
+        link=build.LAUNCHER_LINK,
     message:
-        "Joining the images of {wildcards.kernel}"
+        "Building std::offload's launches of {wildcards.kernel} with the images"
     shell:
-        "python workflow/scripts/attempt.py --step registration --log {log} --requires llvm-offload-wrapper clang"
-        " --outputs {output} --"
-        " python {input.script} --tools {input.tools} --packages {input.packages}"
-        " --bitcode {output.bitcode} --object {output.object}"
+        build.each(
+            [
+                "package=results/build/package/{wildcards.kernel}/$safety-$contraction",
+                "launcher=results/bin/{wildcards.kernel}/launch/$safety-$contraction.so",
+                "log={wildcards.kernel}/$safety-$contraction.log",
+                build.attempt(
+                    "registration",
+                    "llvm-offload-binary llvm-offload-wrapper clang",
+                    "python {input.script} --tools {input.tools} --images results/bin/{wildcards.kernel}/images"
+                    " --tuning $safety-$contraction --archs {params.archs} --out $package/images.o",
+                    log="results/logs/build/package/$log",
+                    inputs="",
+                    outputs="$package/images.o",
+                ),
+                build.attempt(
+                    "launcher",
+                    "rustc clang ld.lld offload_libs",
+                    "{input.tools}/rustc {params.rustc} {params.launcher} {params.target} --crate-type cdylib"
+                    " {params.link} -Clink-arg=$package/images.o --extern ironsweep={input.layer} {input.kernel}"
+                    " -o $launcher",
+                    log="results/logs/build/launch/$log",
+                    inputs="$package/images.o {input.layer} {input.core}",
+                    outputs="$launcher",
+                ),
+            ],
+            safety=SAFETIES,
+            contraction=CONTRACTIONS,
+        )
 
 
 rule bench_layer:
@@ -367,16 +546,16 @@ rule bench_layer:
         sources=files_in("kernels/launch", "*.rs", "device/host.rs", "bench/*.rs"),
         tools=TOOLS,
     output:
-        "results/build/layer/{runtime}/libironsweep.rlib",
+        "results/build/layer/{program}/libironsweep.rlib",
     log:
-        "results/logs/build/layer/{runtime}.log",
+        "results/logs/build/layer/{program}.log",
     conda:
         "../envs/ironsweep.yaml"
     params:
         rustc=build.RUSTC,
-        configuration=lambda wildcards: build.RUNTIMES[wildcards.runtime].configuration,
+        configuration=lambda wildcards: build.PROGRAMS[wildcards.program].configuration,
     message:
-        "Compiling the bench driver for {wildcards.runtime}"
+        "Compiling the bench driver for {wildcards.program}"
     shell:
         build.attempt(
             "bench_layer",
@@ -386,111 +565,103 @@ rule bench_layer:
         )
 
 
-rule rust_offload_worker:
+# The same for all tunings: what differs between them is what a worker loads.
+rule worker:
     input:
         kernel=lambda wildcards: KERNELS[wildcards.kernel].file,
-        layer="results/build/layer/rust_offload/libironsweep.rlib",
-        images=rules.registration.output.object,
+        layer="results/build/layer/{program}/libironsweep.rlib",
         tools=TOOLS,
     output:
-        "results/bin/{kernel}/rust_offload",
+        "results/bin/{kernel}/{program}",
     log:
-        "results/logs/build/worker/{kernel}/rust_offload.log",
+        "results/logs/build/worker/{kernel}/{program}.log",
     conda:
         "../envs/ironsweep.yaml"
     params:
-        flags=f"{build.RUSTC} {build.KERNEL} {build.RUNTIMES['rust_offload'].configuration} {build.RUNTIMES['rust_offload'].worker}",
-        link=f"{build.LINK} {build.RUNTIMES['rust_offload'].link}",
+        flags=f"{build.RUSTC} {build.KERNEL} -Clto=off",
+        configuration=lambda wildcards: build.PROGRAMS[wildcards.program].configuration,
+        link=lambda wildcards: f"{build.LINK} {build.PROGRAMS[wildcards.program].link}",
     message:
-        "Building the rust_offload worker of {wildcards.kernel}"
+        "Building the worker {wildcards.program} of {wildcards.kernel}"
     shell:
         build.attempt(
-            "rust_offload_worker",
+            "worker",
             "rustc clang ld.lld offload_libs",
-            "{input.tools}/rustc {params.flags} --crate-type bin {params.link} -Clink-arg={input.images}"
+            "{input.tools}/rustc {params.flags} {params.configuration} --crate-type bin {params.link}"
             " --extern ironsweep={input.layer} {input.kernel} -o {output}",
         )
 
 
-# Finds its images beside it when it runs.
-rule rust_liboffload_worker:
+rule baseline_runtime:
     input:
-        kernel=lambda wildcards: KERNELS[wildcards.kernel].file,
-        layer="results/build/layer/rust_liboffload/libironsweep.rlib",
-        tools=TOOLS,
-    output:
-        "results/bin/{kernel}/rust_liboffload",
-    log:
-        "results/logs/build/worker/{kernel}/rust_liboffload.log",
-    conda:
-        "../envs/ironsweep.yaml"
-    params:
-        flags=f"{build.RUSTC} {build.KERNEL} {build.RUNTIMES['rust_liboffload'].configuration} {build.RUNTIMES['rust_liboffload'].worker}",
-        link=f"{build.LINK} {build.RUNTIMES['rust_liboffload'].link}",
-    message:
-        "Building the rust_liboffload worker of {wildcards.kernel}"
-    shell:
-        build.attempt(
-            "rust_liboffload_worker",
-            "rustc clang ld.lld offload_libs",
-            "{input.tools}/rustc {params.flags} --crate-type bin {params.link}"
-            " --extern ironsweep={input.layer} {input.kernel} -o {output}",
-        )
-
-
-# A kernel may have no baseline of a kind: the variant's cells are `unsupported`.
-rule baseline_object:
-    input:
-        source=lambda wildcards: files_in("baselines", f"{BASELINES[wildcards.baseline].source}/{wildcards.part}.cpp"),
+        source=lambda wildcards: f"baselines/{BASELINES[wildcards.baseline].source}/runtime.cpp",
         headers=lambda wildcards: files_in("baselines", "*.h", f"{BASELINES[wildcards.baseline].source}/*.h"),
         tools=TOOLS,
     output:
-        "results/build/baselines/{baseline}/{part}.o",
+        "results/build/baselines/{baseline}-{contraction}/runtime.o",
     log:
-        "results/logs/build/baselines/{baseline}/{part}.log",
+        "results/logs/build/baselines/{baseline}-{contraction}/runtime.log",
     conda:
         "../envs/ironsweep.yaml"
     params:
         tool=lambda wildcards: BASELINES[wildcards.baseline].tool,
         flags=lambda wildcards: BASELINES[wildcards.baseline].compile,
-        absent=lambda wildcards, input: (
-            "" if input.source else f"no baselines/{BASELINES[wildcards.baseline].source}/{wildcards.part}.cpp"
-        ),
+        contraction=lambda wildcards: BASELINES[wildcards.baseline].contraction[wildcards.contraction],
     message:
-        "Compiling {wildcards.part} as {wildcards.baseline}"
+        "Compiling the runtime of {wildcards.baseline}, {wildcards.contraction}"
+    shell:
+        build.attempt(
+            "baseline_runtime",
+            "{params.tool}",
+            "{input.tools}/{params.tool} {params.flags} {params.contraction} -c {input.source} -o {output}",
+        )
+
+
+# A kernel may have no baseline of a kind: the variant's cells are `unsupported`.
+rule baseline:
+    input:
+        source=lambda wildcards: files_in(
+            "baselines", f"{BASELINES[wildcards.baseline].source}/{KERNELS[wildcards.kernel].stem}.cpp"
+        ),
+        headers=lambda wildcards: files_in("baselines", "*.h", f"{BASELINES[wildcards.baseline].source}/*.h"),
+        runtime=rules.baseline_runtime.output,
+        tools=TOOLS,
+    output:
+        object="results/build/baselines/{baseline}-{contraction}/{kernel}.o",
+        library="results/bin/{kernel}/native/{baseline}-{contraction}.so",
+    log:
+        object="results/logs/build/baselines/{baseline}-{contraction}/{kernel}.log",
+        library="results/logs/build/native/{kernel}/{baseline}-{contraction}.log",
+    conda:
+        "../envs/ironsweep.yaml"
+    params:
+        tool=lambda wildcards: BASELINES[wildcards.baseline].tool,
+        flags=lambda wildcards: BASELINES[wildcards.baseline].compile,
+        contraction=lambda wildcards: BASELINES[wildcards.baseline].contraction[wildcards.contraction],
+        absent=lambda wildcards, input: (
+            ""
+            if input.source
+            else f"no baselines/{BASELINES[wildcards.baseline].source}/{KERNELS[wildcards.kernel].stem}.cpp"
+        ),
+        link=lambda wildcards: f"{build.SHARED} {BASELINES[wildcards.baseline].link}",
+        needs=lambda wildcards: BASELINES[wildcards.baseline].needs,
+    message:
+        "Building {wildcards.kernel} as {wildcards.baseline}, {wildcards.contraction}"
     shell:
         build.attempt(
             "baseline_object",
             "{params.tool}",
-            "{input.tools}/{params.tool} {params.flags} -c {input.source} -o {output}",
+            "{input.tools}/{params.tool} {params.flags} {params.contraction} -c {input.source} -o {output.object}",
+            log="{log.object}",
+            outputs="{output.object}",
             options="--absent={params.absent:q}",
         )
-
-
-# The bench driver and the kernel's data are the Rust ones: a baseline is the kernel and its launch.
-rule baseline_worker:
-    input:
-        kernel=lambda wildcards: KERNELS[wildcards.kernel].file,
-        layer="results/build/layer/native/libironsweep.rlib",
-        runtime="results/build/baselines/{baseline}/runtime.o",
-        baseline=lambda wildcards: f"results/build/baselines/{wildcards.baseline}/{KERNELS[wildcards.kernel].stem}.o",
-        tools=TOOLS,
-    output:
-        "results/bin/{kernel}/{baseline}",
-    log:
-        "results/logs/build/worker/{kernel}/{baseline}.log",
-    conda:
-        "../envs/ironsweep.yaml"
-    params:
-        flags=f"{build.RUSTC} {build.KERNEL} {build.RUNTIMES['native'].configuration} {build.RUNTIMES['native'].worker}",
-        link=lambda wildcards: f"{build.LINK} {BASELINES[wildcards.baseline].link}",
-        needs=lambda wildcards: BASELINES[wildcards.baseline].needs,
-    message:
-        "Building the {wildcards.baseline} worker of {wildcards.kernel}"
-    shell:
-        build.attempt(
-            "baseline_worker",
-            "rustc clang ld.lld offload_libs {params.needs}",
-            "{input.tools}/rustc {params.flags} --crate-type bin -Clink-arg={input.baseline} -Clink-arg={input.runtime}"
-            " {params.link} --extern ironsweep={input.layer} {input.kernel} -o {output}",
+        + "; "
+        + build.attempt(
+            "baseline_library",
+            "clang ld.lld offload_libs {params.needs}",
+            "{input.tools}/clang {output.object} {input.runtime} {params.link} -o {output.library}",
+            log="{log.library}",
+            inputs="{output.object} {input.runtime}",
+            outputs="{output.library}",
         )

@@ -22,7 +22,7 @@ if BUNDLE_PLAN:
         params:
             digest=digest(BUNDLE_PLAN.all_points()),
         message:
-            f"Writing the points of the bundle for system {BUNDLE_SYSTEM}"
+            f"Writing the points of the bundle for system {BUNDLE_SYSTEM}: {BUNDLE_PLAN.describe()}"
         run:
             Path(output[0]).write_text(BUNDLE_PLAN.all_points())
 
@@ -32,10 +32,7 @@ if BUNDLE_PLAN:
             binaries=[
                 f"results/bin/{kernel.name}/{file}"
                 for kernel in BUNDLE_SETTINGS.all_kernels
-                for file in [
-                    *BUNDLE_PLAN.workers(kernel.name),
-                    *(f"images/{arch}.img" for arch in BUNDLE_PLAN.images(kernel.name)),
-                ]
+                for file in BUNDLE_PLAN.binaries(kernel.name)
             ],
             runtime="results/toolchain/runtime/run",
             toolchain="results/toolchain/toolchain.json",

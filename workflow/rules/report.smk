@@ -31,7 +31,7 @@ rule summary:
         ratios="results/tables/ratios.parquet",
         figures=expand("results/figures/{system}", system=[*SYSTEMS, *IMPORTS]),
         script="workflow/scripts/summary.py",
-        sources=expand("workflow/scripts/ironsweep/{module}.py", module=["summary", "tables"]),
+        sources=expand("workflow/scripts/ironsweep/{module}.py", module=["figures", "summary", "tables"]),
     output:
         "results/summary.txt",
     log:

@@ -2,18 +2,15 @@
 #
 # A kernel that fails to build, crashes or hangs is a result (a record with its status, exit code 0). Any other exit
 # code is a failure of the infrastructure, which the Slurm profile tries again; what was measured until then stays in
-# the journal and is taken over, as are records of earlier runs whose program, image and toolchain are still the same.
+# the journal and is taken over, as are records of earlier runs whose program, part and toolchain are still the same.
 
 
 rule run_kernel:
     input:
         points="results/plan/{system}/{kernel}.points.jsonl",
-        workers=lambda wildcards: expand(
-            "results/bin/{kernel}/{variant}", kernel=wildcards.kernel, variant=PLAN.workers(wildcards.kernel)
-        ),
-        images=lambda wildcards: expand(
-            "results/bin/{kernel}/images/{arch}.img", kernel=wildcards.kernel, arch=PLAN.images(wildcards.kernel)
-        ),
+        binaries=lambda wildcards: [
+            f"results/bin/{wildcards.kernel}/{file}" for file in PLAN.binaries(wildcards.kernel)
+        ],
         runtime="results/toolchain/runtime/run",
         toolchain="results/toolchain/toolchain.json",
         runner="workflow/scripts/ironsweep/runner.py",
@@ -38,9 +35,12 @@ rule run_kernel:
     params:
         journal="results/journal/{system}/{kernel}.jsonl",
         timeout_s=SETTINGS.timeout_s,
+        emulator=(
+            f"--emulator 'python -m ironsweep.emulator --checkout {SETTINGS.emulator}'" if SETTINGS.emulator else ""
+        ),
     message:
         "Measuring {wildcards.kernel} on {wildcards.system}"
     shell:
         "PYTHONPATH=workflow/scripts python -m ironsweep.runner --points {input.points} --bin results/bin"
         " --runtime {input.runtime} --toolchain {input.toolchain} --threads {threads} --timeout {params.timeout_s}"
-        " --journal {params.journal} --dumps {output.dumps} --out {output.records} --log {log}"
+        " {params.emulator} --journal {params.journal} --dumps {output.dumps} --out {output.records} --log {log}"

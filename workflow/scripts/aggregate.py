@@ -30,6 +30,8 @@ def main() -> None:
     golden = {path.stem: load(path) for path in arguments.golden}
     references = read_references(arguments.references)
     cells = [row for system in systems for row in tables.judged_cells(system, golden, references)]
+    for system in systems:
+        problems += tables.unproven((row for row in cells if row["system"] == system.name), f"system {system.name}")
     ratios = tables.ratios(cells, tables.samples_of(systems), arguments.baseline)
     codegen = tables.codegen_rows(arguments.codegen)
     arguments.out.mkdir(parents=True, exist_ok=True)

@@ -15,13 +15,17 @@ TARGETS: Mapping[str, str] = {
     "host": "x86_64-unknown-linux-gnu",
 }
 
+# Every tuning is built, also those that a sweep does not ask for: what is built does not depend on what is measured.
+SAFETIES = ("safe", "unchecked")
+CONTRACTIONS = ("strict", "contract")
+
 CORE = "results/build/core"
 
-# Floating point is strict everywhere: rustc contracts no a * b + c, so the baselines must not either.
 RUSTC = "--edition 2024 -Copt-level=3 -Cpanic=abort -Ccodegen-units=1 -Dwarnings"
-CXX = "-std=c++20 -O3 -Wall -Wextra -Werror -ffp-contract=off"
-NVCC = "-x cu -std=c++20 -O3 -fmad=false"
+CXX = "-std=c++20 -O3 -Wall -Wextra -Werror -fPIC"
+NVCC = "-x cu -std=c++20 -O3 -Xcompiler -fPIC"
 LINK = "-Clinker=@clang@ -Clink-arg=-fuse-ld=lld -Lnative=@offload_libs@"
+SHARED = "-shared -fuse-ld=lld -L@offload_libs@"
 
 # A kernel's body may not contain `unsafe`; what the launch layer's macro makes of it is not the body's.
 KERNEL = "-Cstrip=symbols -Funsafe_code"
@@ -29,27 +33,29 @@ KERNEL = "-Cstrip=symbols -Funsafe_code"
 # On a device a kernel has no standard library, and so no place where it could keep an item or an output for later.
 DEVICE_KERNEL = f"{KERNEL} --cfg device -Zcrate-attr=no_std -Zallow-features=abi_gpu_kernel"
 
+# std::offload's launch functions, as a library of their own: link-time optimisation, which turns the calls of the
+# intrinsic into mappings and launches, takes less than a second where nothing else is in it.
+LAUNCHER = (
+    f"{KERNEL} --cfg launcher -Clto=fat -Zunstable-options -Zoffload=Test -Zcrate-attr=no_std"
+    " '-Zcrate-attr=feature(core_intrinsics)' -Ainternal_features"
+)
+# Without nostart-stop-gc the linker drops the table of entry points.
+LAUNCHER_LINK = f"{LINK} -Clink-arg=-Wl,-z,nostart-stop-gc -Clink-args='-lomptarget -lomp'"
+
 
 @dataclass(frozen=True)
-class Runtime:
-    """A way to launch a kernel from Rust: how the launch layer is configured, and how a worker is built with it."""
+class Program:
+    """A worker: how the launch layer is configured for it, and what it is linked with."""
 
     configuration: str
-    worker: str = "-Clto=off"
     link: str = ""
 
 
-RUNTIMES: Mapping[str, Runtime] = {
-    "rust_offload": Runtime(
-        "--cfg std_offload",
-        # The link-time optimisation turns the call of the intrinsic into mappings and a launch.
-        "-Clto=fat -Zunstable-options -Zoffload=Test '-Zcrate-attr=feature(core_intrinsics)' -Ainternal_features",
-        # Without nostart-stop-gc the linker drops the table of entry points.
-        "-Clink-arg=-Wl,-z,nostart-stop-gc -Clink-args='-lomptarget -lomp -lLLVMOffload'",
-    ),
-    "rust_liboffload": Runtime("--cfg liboffload", link="-Clink-arg=-lLLVMOffload"),
-    # The baselines' workers: what they launch is compiled by another compiler.
-    "native": Runtime("--cfg native"),
+PROGRAMS: Mapping[str, Program] = {
+    "rust_offload": Program("--cfg std_offload", "-Clink-args='-lLLVMOffload -lomptarget -lomp'"),
+    "rust_liboffload": Program("--cfg liboffload", "-Clink-arg=-lLLVMOffload"),
+    # Loads the baselines, which other compilers compile.
+    "native": Program("--cfg native"),
 }
 
 
@@ -61,7 +67,16 @@ class Baseline:
     tool: str
     compile: str
     link: str
+    contraction: Mapping[str, str]
     needs: str = ""
+
+
+_CLANG = {"strict": "-ffp-contract=off", "contract": "-ffp-contract=fast"}
+_NVCC = {"strict": "-fmad=false", "contract": "-fmad=true"}
+
+# What llc, and ptxas after it, make of a * b + c.
+LLC = {"strict": "-fp-contract=off", "contract": "-fp-contract=fast"}
+PTXAS = {"strict": "--fmad=false", "contract": "--fmad=true"}
 
 
 def baselines(archs: Mapping[str, Sequence[str]], host_cpu: str) -> dict[str, Baseline]:
@@ -70,21 +85,18 @@ def baselines(archs: Mapping[str, Sequence[str]], host_cpu: str) -> dict[str, Ba
     amd = " ".join(f"--offload-arch={arch}" for arch in archs.get("amd", ()))
     cpp = f"{CXX} -march={host_cpu}"
     return {
-        "cpp_seq": Baseline("cpp", "clang++", cpp, "-Clink-arg=-lstdc++"),
-        "cpp_openmp": Baseline("cpp", "clang++", f"{cpp} -fopenmp=libomp", "-Clink-args='-lstdc++ -lomp'"),
+        "cpp_seq": Baseline("cpp", "clang++", cpp, "-lstdc++", _CLANG),
+        "cpp_openmp": Baseline("cpp", "clang++", f"{cpp} -fopenmp=libomp", "-lstdc++ -lomp", _CLANG),
         "cuda": Baseline(
-            "gpu",
-            "nvcc",
-            f"{NVCC} {nvidia}",
-            "-Lnative=@cuda_libs@ -Clink-args='-lcudart_static -lstdc++'",
-            "cuda_libs",
+            "gpu", "nvcc", f"{NVCC} {nvidia}", "-L@cuda_libs@ -lcudart_static -lstdc++", _NVCC, "cuda_libs"
         ),
         "hip": Baseline(
             # Without unsafe-fp-atomics an atomic addition is a loop of compare-and-swap.
             "gpu",
             "hipcc",
             f"{CXX} -munsafe-fp-atomics {amd}",
-            "-Lnative=@hip_libs@ -Clink-args='-lamdhip64 -lstdc++'",
+            "-L@hip_libs@ -lamdhip64 -lstdc++",
+            _CLANG,
             "hip_libs",
         ),
     }
@@ -101,22 +113,39 @@ def target(arch: str) -> str:
 
 
 def core_libraries(arch: str) -> list[str]:
-    """Rust's own libraries for a device; the host's come with the compiler."""
-    if vendor(arch) == "host":
-        return []
+    """Rust's core library for a device: all that its code can be linked with."""
     folder = f"{CORE}/{arch}/lib/rustlib/{target(arch)}/lib"
     return [f"{folder}/libcore.rlib", f"{folder}/libcompiler_builtins.rlib"]
 
 
 def target_flags(arch: str, host_cpu: str) -> str:
     """What tells rustc to compile for an architecture."""
+    return f"--target {target(arch)} -Ctarget-cpu={cpu(arch, host_cpu)} --sysroot {CORE}/{arch}"
+
+
+def cpu(arch: str, host_cpu: str) -> str:
+    """The processor that compilers are to generate code for."""
+    return host_cpu if vendor(arch) == "host" else arch
+
+
+def shims(arch: str) -> list[str]:
+    """The file that leads the launch layer's mathematical functions to those of the vendor's library."""
+    return {
+        "nvidia": ["kernels/launch/device/nvptx64.ll"],
+        "amd": ["kernels/launch/device/amdgpu.ll"],
+        "host": [],
+    }[vendor(arch)]
+
+
+def math_libraries(arch: str) -> list[str]:
+    """The vendor's mathematical functions as bitcode; the host's are linked last, as those of any program.
+
+    AMD's has constants beside it that say how it computes: strictly, in wavefronts of 64.
+    """
+    if vendor(arch) == "nvidia":
+        return ["@libdevice@"]
     if vendor(arch) == "host":
-        return f"-Ctarget-cpu={host_cpu}"
-    return f"--target {target(arch)} -Ctarget-cpu={arch} --sysroot {CORE}/{arch}"
-
-
-def amd_libraries(arch: str) -> list[str]:
-    """AMD's math library, and the constants that say how it computes: strictly, in wavefronts of 64."""
+        return []
     names = [
         "ocml",
         f"oclc_isa_version_{arch.removeprefix('gfx')}",
@@ -130,12 +159,37 @@ def amd_libraries(arch: str) -> list[str]:
     return [f"@device_libs@/{name}.bc" for name in names]
 
 
-def attempt(step: str, requires: str, command: str, options: str = "") -> str:
+def math_needs(arch: str) -> str:
+    """The part of the toolchain that holds ``math_libraries``."""
+    return {"nvidia": "libdevice", "amd": "device_libs", "host": ""}[vendor(arch)]
+
+
+def attempt(
+    step: str,
+    requires: str,
+    command: str,
+    log: str = "{log}",
+    inputs: str = "{input}",
+    outputs: str = "{output}",
+    options: str = "",
+) -> str:
     """The shell command of a build step that needs these tools, written for a rule with a log, inputs and outputs.
 
     options: further ones of ``scripts/attempt.py``.
     """
     return (
-        f"python workflow/scripts/attempt.py --step {step} --log {{log}} {options} --requires {requires}"
-        f" --inputs {{input}} --outputs {{output}} -- {command}"
+        f"python workflow/scripts/attempt.py --step {step} --log {log} {options} --requires {requires}"
+        f" --inputs {inputs} --outputs {outputs} -- {command}"
     )
+
+
+def each(commands: Sequence[str], **values: Sequence[str]) -> str:
+    """Shell commands that are run for every combination of values, which they know as ``$name``.
+
+    One job does this for all tunings, because a job costs more time than most of its steps; each step has its own
+    outputs, log and failure note nevertheless.
+    """
+    body = "; ".join(commands)
+    for name, words in reversed(values.items()):
+        body = f"for {name} in {' '.join(words)}; do {body}; done"
+    return body

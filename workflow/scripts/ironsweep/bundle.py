@@ -17,6 +17,7 @@ import stat
 import tarfile
 import tempfile
 import zlib
+from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -95,11 +96,11 @@ def contents(
 ) -> list[Member]:
     """What goes into the archive of ``system``.
 
-    ``binaries`` are workers and images (or notes of their failed builds) below ``bin_root``; ``runtime`` is a folder
+    ``binaries`` are workers and what they load (or notes of failed builds) below ``bin_root``; ``runtime`` is a folder
     with the program ``run`` and the libraries that it uses. HIP's, which are larger than all others together, go along
-    only where a HIP worker needs them.
+    only where a HIP baseline needs them.
     """
-    hip = any(file.name == "hip" for file in binaries)
+    hip = any(file.parent.name == "native" and file.name.startswith("hip-") for file in binaries)
     libraries = [
         file
         for file in sorted(runtime.rglob("*"))
@@ -112,10 +113,7 @@ def contents(
         Member("points.jsonl", points),
         Member("toolchain.json", toolchain),
         Member("runner.py", Path(__file__).with_name("runner.py")),
-        *(
-            Member(f"bin/{file.relative_to(bin_root)}", file, executable=file.suffix != ".img")
-            for file in sorted(binaries)
-        ),
+        *(Member(f"bin/{file.relative_to(bin_root)}", file, executable=not file.suffix) for file in sorted(binaries)),
         *(
             Member(f"runtime/{file.relative_to(runtime)}", file, executable=bool(file.lstat().st_mode & stat.S_IXUSR))
             for file in libraries
@@ -263,6 +261,8 @@ def _lines_of_result(options: argparse.Namespace) -> Iterator[str]:
         Path(f"{options.archive}.sha256").write_text(f"{digest}  {options.archive.name}\n", encoding="utf-8")
         size = options.archive.stat().st_size / 1e6
         yield f"{options.archive}: {len(members)} files, {size:.1f} MB, SHA-256 {digest}"
+        kinds = Counter(json.loads(line)["kind"] for line in options.points.read_text(encoding="utf-8").splitlines())
+        yield f"{sum(kinds.values())} cells: {', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))}"
         return
     count, problems = take(options.records, options.out, options.dumps)
     yield f"{options.out}: {count} records"

@@ -7,6 +7,7 @@ command line changes (every value inside ``{...}`` or ``[...]`` is a string) is 
 
 from __future__ import annotations
 
+import csv
 import difflib
 import fnmatch
 import json
@@ -22,8 +23,13 @@ import yaml
 
 from ironsweep.errors import UserError
 from ironsweep.kernels import Kernel
+from ironsweep.variants import DEVICES
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
+REFERENCES = Path(__file__).resolve().parents[2] / "resources/rajaperf_reference_checksums.csv"
+
+# In check.reference it stands for RAJAPerf's own size or number of repetitions.
+DEFAULT = "default"
 
 # Memory (MB) and time (minutes) of a measurement's job where the system's file says nothing.
 JOB_DEFAULTS: Mapping[str, Any] = {"mem_mb": 4000, "runtime": 60}
@@ -54,6 +60,45 @@ class Reps:
 
 
 @dataclass(frozen=True)
+class Tunings:
+    """Ways to build and launch one kernel. Where only one is wanted, the first of each counts."""
+
+    safety: tuple[str, ...]
+    contraction: tuple[str, ...]
+    blocks: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Region:
+    """For which cells a region is timed: those of these tunings (None: of all) up to a size (None: any)."""
+
+    safety: tuple[str, ...] | None = None
+    contraction: tuple[str, ...] | None = None
+    first_block: bool = False
+    max_size: int | None = None
+
+
+@dataclass(frozen=True)
+class Default:
+    """RAJAPerf's own problem size and number of repetitions of a kernel, as its table of checksums has them."""
+
+    size: int
+    reps: int
+
+
+@dataclass(frozen=True)
+class Check:
+    """What is checked. In ``reference_sizes`` and ``reference_reps`` the word ``default`` stands for RAJAPerf's own."""
+
+    sizes: tuple[int, ...]
+    reference_sizes: tuple[int | str, ...]
+    reference_reps: tuple[int | str, ...]
+    large: tuple[int, ...]
+    emulated: int
+    seed: int
+
+
+@dataclass(frozen=True)
 class System:
     """A kind of node. ``devices`` maps a device to its architectures; (): the device is there, its kind is unknown."""
 
@@ -76,14 +121,16 @@ class Settings:
     passes: int
     warmup: int
     reps: Reps
-    block: int
-    check_elements: int
-    seed: int
+    tunings: Tunings
+    regions: Mapping[str, Region]
+    check: Check
+    emulator: str | None
     timeout_s: float
     baseline: Mapping[str, str]
     systems: tuple[System, ...]
     toolchain: str
     toolchain_dir: str
+    defaults: Mapping[str, Default]
 
     @property
     def all_kernels(self) -> tuple[Kernel, ...]:
@@ -222,10 +269,10 @@ def _typed(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any]) -> An
         return {key: _typed(item, known.get(key, other), defs) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_typed(item, schema.get("items", {}), defs) for item in value]
-    kind = schema.get("type")
-    if kind in ("integer", "number"):
+    kinds = {schema.get("type"), *(option.get("type") for option in schema.get("oneOf", ()))}
+    if kinds & {"integer", "number"}:
         return as_number(value)
-    if kind == "boolean" and value in ("true", "false"):
+    if "boolean" in kinds and value in ("true", "false"):
         return value == "true"
     return value
 
@@ -449,6 +496,63 @@ def _reps(data: Mapping[str, Any], registry: Mapping[str, Kernel], origin: Origi
     return Reps(data["default"], data.get("kernels", {}), data.get("regions", {}))
 
 
+def _tunings(data: Mapping[str, Any]) -> Tunings:
+    return Tunings(tuple(data["safety"]), tuple(data["contraction"]), tuple(data["block"]))
+
+
+def _regions(data: Mapping[str, Any]) -> dict[str, Region]:
+    return {
+        name: Region(
+            safety=tuple(given["safety"]) if "safety" in given else None,
+            contraction=tuple(given["contraction"]) if "contraction" in given else None,
+            first_block=given.get("block") == "first",
+            max_size=given.get("max_size"),
+        )
+        for name, given in data.items()
+    }
+
+
+def _check(data: Mapping[str, Any]) -> Check:
+    return Check(
+        sizes=tuple(sorted(data["sizes"])),
+        reference_sizes=tuple(data["reference"]["sizes"]),
+        reference_reps=tuple(data["reference"]["reps"]),
+        large=tuple(sorted(data["large"])),
+        emulated=data["emulated"],
+        seed=data["seed"],
+    )
+
+
+def _baseline(data: Mapping[str, str], origin: Origin) -> Mapping[str, str]:
+    for device, variant in data.items():
+        if device not in DEVICES[variant]:
+            able = [name for name, devices in DEVICES.items() if device in devices]
+            raise origin.error(("baseline", device), f"{variant} does not run there; possible are {', '.join(able)}")
+    return data
+
+
+def _emulator(checkout: str | None, root: Path, origin: Origin) -> str | None:
+    """The absolute path of tinygrad's checkout; None if the configuration names none."""
+    if checkout is None:
+        return None
+    place = ("emulator", "tinygrad")
+    path = (root / Path(checkout).expanduser()).resolve()
+    if not (path / "tinygrad").is_dir():
+        raise origin.error(place, f"{checkout} is not a checkout of tinygrad; it must hold the folder tinygrad")
+    if re.search(r"\s", str(path)):
+        raise origin.error(place, f"{str(path)!r} contains a space, which the command that a worker starts cannot have")
+    return str(path)
+
+
+def read_defaults(path: Path = REFERENCES) -> dict[str, Default]:
+    """RAJAPerf's own sizes and repetitions, by kernel, from its table of checksums."""
+    with path.open(newline="", encoding="utf-8") as lines:
+        rows = [row for row in csv.DictReader(lines) if row["tuning"] == row["target_size"] == DEFAULT]
+    # Each kernel ran once with its own repetitions and once with a single one.
+    rows.sort(key=lambda row: int(row["reps"]))
+    return {row["kernel"]: Default(int(row["actual_size"]), int(row["reps"])) for row in rows}
+
+
 def resolve(
     config: Mapping[str, Any],
     registry: Mapping[str, Kernel],
@@ -474,7 +578,8 @@ def resolve_bundle(
     """Settings of what the bundle measures: the sweep with ``config['bundle']`` laid over it; None without that key."""
     origin = _origin(files, overrides or {}, root)
     base = _resolve(config, registry, root, origin)
-    data = conform(config, "config", origin).get("bundle")
+    sweep = conform(config, "config", origin)
+    data = sweep.get("bundle")
     if data is None:
         return None
     place = ("bundle",)
@@ -484,6 +589,10 @@ def resolve_bundle(
     return replace(
         base,
         systems=(system,),
+        emulator=None,  # its checkout is on this machine
+        tunings=_tunings({**sweep["tunings"], **data.get("tunings", {})}),
+        regions=_regions(data["regions"]) if "regions" in data else base.regions,
+        check=_check({**sweep["check"], **data.get("check", {})}),
         kernels=choose_kernels(data["kernels"], registry, origin, (*place, "kernels"))
         if "kernels" in data
         else base.kernels,
@@ -522,14 +631,16 @@ def _resolve(config: Mapping[str, Any], registry: Mapping[str, Kernel], root: Pa
         passes=data["passes"],
         warmup=data["warmup"],
         reps=_reps(data["reps"], registry, origin, ("reps",)),
-        block=data["block"],
-        check_elements=data["check"]["max_elements"],
-        seed=data["check"]["seed"],
+        tunings=_tunings(data["tunings"]),
+        regions=_regions(data["regions"]),
+        check=_check(data["check"]),
+        emulator=_emulator(data.get("emulator", {}).get("tinygrad"), root, origin),
         timeout_s=float(data["timeout_s"]),
-        baseline=data["baseline"],
+        baseline=_baseline(data["baseline"], origin),
         systems=tuple(load_system(name, root, origin.of(("system",))) for name in names),
         toolchain=_existing(data["toolchain"], root, origin),
         toolchain_dir=data.get("toolchain_dir", "results/toolchain"),
+        defaults=read_defaults(),
     )
 
 

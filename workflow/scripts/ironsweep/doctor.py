@@ -19,9 +19,9 @@ from pathlib import Path
 
 from ironsweep.config import detect_gpus
 from ironsweep.errors import UserError
-from ironsweep.plan import DEVICES
 from ironsweep.toolchain import Tool, cuda, describe, enter, load, probe, root
 from ironsweep.toolchain.settings import Settings
+from ironsweep.variants import DEVICES, EMULATED
 
 DESCRIPTION = Path("results/toolchain/toolchain.json")
 
@@ -186,6 +186,8 @@ def variants(settings: Settings, tools: Mapping[str, Tool] | None, devices: set[
     """Per variant and device: whether it can be built, whether it can be run here, and if not, why."""
     for variant, its_devices in DEVICES.items():
         for device in its_devices:
+            if device == EMULATED:
+                continue  # the configuration says whether it is there
             build = build_obstacle(settings, tools, TOOLS.get((variant, device), ()))
             runs = "yes" if device in devices else f"no, {NO_GPU[device].partition(':')[0]} here"
             yield Item(f"{variant} on {device}", f"build: {build or 'yes'}; run: {runs}")

@@ -1,9 +1,10 @@
 """Figures for a two-column paper: 7 inches wide, 8 pt, told apart by colour and by marker.
 
 A cell without a number is drawn as a letter, never as zero and never left out, and every title says how many of the
-planned cells it shows.
+planned cells it shows. Drawn is one tuning of each variant, and the title says which.
 """
 
+import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -23,6 +24,8 @@ WIDTH_IN = 7.0
 _POINT = 8.0
 _GREY = "0.45"
 _PNG_DPI = 200
+_MOST_COLUMNS = 4
+_PREFERRED_BLOCK = 256
 
 
 @dataclass(frozen=True)
@@ -96,59 +99,69 @@ def paper_style() -> Iterator[None]:
         yield
 
 
-def time_against_size(cells: pd.DataFrame) -> Figure:
-    """Median time per repetition against problem size, a panel for each kernel and timed region.
+def one_tuning(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of one tuning of each variant: safe rather than unchecked, strict rather than contracted, block 256.
 
     Args:
-        cells: rows of the cells table of the kind `measure`, of one system and architecture, at least one of them `ok`.
+        table: rows of the cells or the ratios table.
+    """
+    rank = (
+        4096 * (table["safety"] == "unchecked").astype(int)
+        + 2048 * (table["contraction"] == "contract").astype(int)
+        + (table["block"].astype(int) - _PREFERRED_BLOCK).abs()
+    )
+    program = [table[name] for name in ("system", "kernel", "variant", "device", "arch", "region")]
+    return table[rank == rank.groupby(program).transform("min")]
+
+
+def time_against_size(cells: pd.DataFrame) -> Figure:
+    """Median time per repetition against problem size, a panel for each kernel.
+
+    Args:
+        cells: rows of the cells table of the kind `measure`, of one system, architecture and timed region, at least one
+            of them `ok`.
     """
     with paper_style():
-        regions, kernels = _in_order(cells["region"], REGIONS), _in_order(cells["kernel"], ())
-        variants = _in_order(cells["variant"], STYLES)
-        figure = Figure(figsize=(WIDTH_IN, 1.2 + 1.4 * len(regions)), layout="constrained")
-        grid = figure.subplots(len(regions), len(kernels), sharex=True, sharey="row", squeeze=False)
-        for axes_row, region in zip(grid, regions, strict=True):
-            for axes, kernel in zip(axes_row, kernels, strict=True):
-                panel = cells[(cells["region"] == region) & (cells["kernel"] == kernel)]
-                _draw_times(axes, panel, variants)
-            _reserve_strip(axes_row, cells[cells["region"] == region], variants)
-            axes_row[0].set_ylabel(f"{region}\ntime per repetition")
-        for axes, kernel in zip(grid[0], kernels, strict=True):
-            axes.set_title(kernel.replace("_", "\n", 1))
-        _middle(grid[-1]).set_xlabel("problem size (elements)")
-        _title(figure, cells, "Median and 95 % interval of the median", "cells", regions)
+        kernels, variants = _in_order(cells["kernel"], ()), _in_order(cells["variant"], STYLES)
+        columns = min(len(kernels), _MOST_COLUMNS)
+        rows = -(-len(kernels) // columns)
+        figure = Figure(figsize=(WIDTH_IN, 1.1 + 1.4 * rows), layout="constrained")
+        grid = figure.subplots(rows, columns, sharex=True, sharey="row", squeeze=False)
+        for number, axes_row in enumerate(grid):
+            own = kernels[number * columns : (number + 1) * columns]
+            for axes, kernel in zip(axes_row, own, strict=False):
+                _draw_times(axes, cells[cells["kernel"] == kernel], variants)
+                axes.set_title(kernel)
+            for axes in axes_row[len(own) :]:
+                axes.set_axis_off()
+            _reserve_strip(axes_row[: len(own)], cells[cells["kernel"].isin(own)], variants)
+        figure.supylabel("time per repetition", fontsize=_POINT)
+        figure.supxlabel("problem size (elements)", fontsize=_POINT)
+        _title(figure, cells, "Median and 95 % interval of the median", "cells")
         _legend(figure, variants, cells)
         return figure
 
 
 def relative_speed(ratios: pd.DataFrame) -> Figure:
-    """Speed relative to the baseline (baseline's median over the variant's), a panel for each size and region.
-
-    Regions in which no cell has a baseline get no panel; they still count in the title.
+    """Speed relative to the baseline (baseline's median over the variant's), a panel for each size.
 
     Args:
-        ratios: rows of the ratios table of one system and architecture, at least one of them `ok`.
+        ratios: rows of the ratios table of one system, architecture and timed region, at least one of them `ok`.
     """
     with paper_style():
-        with_baseline = ratios.groupby("region")["status"].transform(lambda status: (status != "no_baseline").any())
-        shown = ratios[with_baseline.astype(bool)]
-        regions, kernels = _in_order(shown["region"], REGIONS), _in_order(shown["kernel"], ())
-        variants, sizes = _in_order(shown["variant"], STYLES), sorted(shown["size"].unique())
-        height = 1.2 + len(regions) * (0.3 + 0.13 * len(kernels) * max(2, len(variants)))
+        kernels, variants = _in_order(ratios["kernel"], ()), _in_order(ratios["variant"], STYLES)
+        sizes = sorted(ratios["size"].unique())
+        height = 1.5 + 0.13 * len(kernels) * max(2, len(variants))
         figure = Figure(figsize=(WIDTH_IN, height), layout="constrained")
-        grid = figure.subplots(len(regions), len(sizes), sharex=True, sharey=True, squeeze=False)
-        for axes_row, region in zip(grid, regions, strict=True):
-            for axes, size in zip(axes_row, sizes, strict=True):
-                panel = shown[(shown["region"] == region) & (shown["size"] == size)]
-                _draw_speeds(axes, panel, kernels, variants)
-            axes_row[0].set_ylabel(region)
-        _speed_axis(grid[0][0], shown)
-        for axes, size in zip(grid[0], sizes, strict=True):
+        (axes_row,) = figure.subplots(1, len(sizes), sharex=True, sharey=True, squeeze=False)
+        for axes, size in zip(axes_row, sizes, strict=True):
+            _draw_speeds(axes, ratios[ratios["size"] == size], kernels, variants)
             axes.set_title(f"{_readable(size)} elements")
+        _speed_axis(axes_row[0], ratios)
         baseline = _in_order(ratios["baseline_variant"], STYLES)[0]
-        _middle(grid[-1]).set_xlabel(f"speed relative to {baseline} (above 1: faster than {baseline})")
-        _title(figure, ratios, "Ratio of medians and 95 % bootstrap interval", "comparisons", regions)
-        _legend(figure, variants, shown)
+        figure.supxlabel(f"speed relative to {baseline} (above 1: faster than {baseline})", fontsize=_POINT)
+        _title(figure, ratios, "Ratio of medians and 95 % bootstrap interval", "comparisons")
+        _legend(figure, variants, ratios)
         return figure
 
 
@@ -163,7 +176,7 @@ def save(figure: Figure, stem: Path) -> None:
 
 
 def save_all(cells: pd.DataFrame, ratios: pd.DataFrame, folder: Path) -> list[Path]:
-    """Draw every figure of a system: both kinds for each architecture that has at least one result to show.
+    """Draw every figure of a system: both kinds for each architecture and region with at least one result to show.
 
     Args:
         cells: rows of the cells table of one system.
@@ -176,11 +189,11 @@ def save_all(cells: pd.DataFrame, ratios: pd.DataFrame, folder: Path) -> list[Pa
     folder.mkdir(parents=True, exist_ok=True)
     measured = cells[cells["kind"] == "measure"]
     stems = []
-    for table, draw in ((measured, time_against_size), (ratios, relative_speed)):
-        for arch in _in_order(table["arch"], ()):
-            rows = table[table["arch"] == arch]
+    for table, draw in ((one_tuning(measured), time_against_size), (one_tuning(ratios), relative_speed)):
+        for arch, region in itertools.product(_in_order(table["arch"], ()), _in_order(table["region"], REGIONS)):
+            rows = table[(table["arch"] == arch) & (table["region"] == region)]
             if (rows["status"] == "ok").any():
-                stem = folder / f"{arch}_{draw.__name__}"
+                stem = folder / f"{arch}_{region}_{draw.__name__}"
                 save(draw(rows), stem)
                 stems.append(stem)
     return stems
@@ -248,10 +261,6 @@ def _spread(sizes: Sequence[int]) -> list[int]:
     return shown
 
 
-def _middle(axes_row: Sequence[Axes]) -> Axes:
-    return axes_row[len(axes_row) // 2]
-
-
 def _reserve_strip(axes_row: Sequence[Axes], cells: pd.DataFrame, variants: Sequence[str]) -> None:
     """Write the letters of the cells without a time below all times, a line for each variant that has any."""
     missing = cells[cells["status"] != "ok"]
@@ -268,8 +277,7 @@ def _reserve_strip(axes_row: Sequence[Axes], cells: pd.DataFrame, variants: Sequ
     for axes in axes_row:
         if lines:
             axes.axhspan(bottom, low, color="0.95", linewidth=0, zorder=0)
-    kernels = _in_order(cells["kernel"], ())
-    for axes, kernel in zip(axes_row, kernels, strict=False):
+    for axes, kernel in zip(axes_row, _in_order(cells["kernel"], ()), strict=True):
         for row in _rows(missing[missing["kernel"] == kernel]):
             height = low / step ** (lines.index(row["variant"]) + 0.5)
             _letter(axes, row["size"], height, row["status"], row["variant"])
@@ -332,16 +340,15 @@ def _readable(size: float) -> str:
     return f"${factor}10^{{{exponent}}}$"
 
 
-def _title(figure: Figure, rows: pd.DataFrame, what: str, noun: str, regions: Sequence[str]) -> None:
-    """What is shown, of how many, what the regions mean, and whether it may be believed."""
+def _title(figure: Figure, rows: pd.DataFrame, what: str, noun: str) -> None:
+    """What is shown, of how many, what the region and the tunings are, and whether it may be believed."""
     first = rows.iloc[0]
     shown = int((rows["status"] == "ok").sum())
     names = [name for name in rows["device_name"].dropna().unique() if name] if "device_name" in rows else []
     device = f" ({', '.join(names)})" if names else ""
     lines = [f"{first['system']}: {first['arch']}{device}. {what}; {shown} of {len(rows)} {noun}."]
-    lines += [f"{region}: {REGIONS[region]}" for region in regions if region in REGIONS]
-    absent = [region for region in _in_order(rows["region"], REGIONS) if region not in regions]
-    lines += [f"{', '.join(absent)}: the baseline has no such measurement"] if absent else []
+    region = str(first["region"])
+    lines += [f"{region}: {REGIONS.get(region, '')}. Tunings: {', '.join(_in_order(rows['tuning'], ()))}."]
     figure.suptitle(
         "\n".join(lines),
         fontsize=_POINT,

@@ -1,8 +1,8 @@
 """The plan: every cell that a sweep declares, made when the workflow is parsed.
 
 It is a pure function of configuration, systems and kernels, the same on every machine, so that no checkpoint stands
-between the configuration and a measurement. A combination that a system cannot run is a cell too, `not_run` with its
-reason.
+between the configuration and a measurement. A combination that a system cannot run is a cell too, `not_run` (or
+`unsupported`) with its reason.
 """
 
 from __future__ import annotations
@@ -10,37 +10,17 @@ from __future__ import annotations
 import csv
 import hashlib
 import io
+import itertools
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, fields
 from functools import cached_property
 from typing import Any
 
-from ironsweep.config import Settings, System
+from ironsweep.config import DEFAULT, Region, Settings, System
 from ironsweep.kernels import Kernel
-
-# Devices that a variant exists for.
-DEVICES: Mapping[str, tuple[str, ...]] = {
-    "rust_offload": ("host", "nvidia", "amd"),
-    "rust_liboffload": ("nvidia", "amd"),
-    "cpp_seq": ("host",),
-    "cpp_openmp": ("host",),
-    "cuda": ("nvidia",),
-    "hip": ("amd",),
-}
-
-# What lies inside a variant's timed region. std::offload waits for every launch, so it has no `kernel` region.
-REGIONS: Mapping[str, tuple[str, ...]] = {
-    "rust_offload": ("launch_sync", "with_transfers"),
-    "rust_liboffload": ("kernel", "launch_sync"),
-    "cpp_seq": ("launch_sync",),
-    "cpp_openmp": ("launch_sync",),
-    "cuda": ("kernel", "launch_sync"),
-    "hip": ("kernel", "launch_sync"),
-}
-
-# Variants whose device code is an image of its own, results/bin/{kernel}/images/{arch}.img.
-IMAGE_VARIANTS = ("rust_offload", "rust_liboffload")
+from ironsweep.variants import DEVICES, EMULATED, EMULATED_ARCHS, REGIONS, RUST, part, program
 
 _VENDOR = {"host": "host device", "nvidia": "NVIDIA GPU", "amd": "AMD GPU"}
 _CHECK_REGION = "launch_sync"  # the only region that every variant has
@@ -58,8 +38,11 @@ class Cell:
     variant: str
     device: str
     arch: str
+    safety: str
+    contraction: str
     tuning: str
     block: int
+    part: str
     size: int
     reps: int
     passes: int
@@ -93,13 +76,22 @@ class Plan:
             jobs.setdefault((cell.system, cell.kernel), []).append(cell)
         return {key: tuple(cells) for key, cells in jobs.items()}
 
-    def workers(self, kernel: str) -> list[str]:
-        """Variants of ``kernel`` that have a cell, sorted: the programs that its jobs need."""
-        return sorted({cell.variant for cell in self.cells if cell.kernel == kernel})
+    def binaries(self, kernel: str) -> list[str]:
+        """What a job of ``kernel`` needs below results/bin/{kernel}, sorted: workers and what they load."""
+        own = [cell for cell in self.cells if cell.kernel == kernel]
+        return sorted({program(cell.variant) for cell in own} | {cell.part for cell in own})
 
-    def images(self, kernel: str) -> list[str]:
-        """Architectures for which ``kernel`` needs a device image, sorted."""
-        return sorted({cell.arch for cell in self.cells if cell.kernel == kernel and cell.variant in IMAGE_VARIANTS})
+    def archs(self, kernel: str) -> list[str]:
+        """Architectures for which ``kernel`` needs device images, sorted."""
+        return sorted({cell.arch for cell in self.cells if cell.kernel == kernel and cell.variant in RUST})
+
+    def describe(self) -> str:
+        """How many cells there are, in words."""
+        kinds = Counter(cell.kind for cell in self.cells)
+        return (
+            f"{len(self.cells)} cells: {kinds['measure']} to measure, {kinds['check']} checks,"
+            f" {kinds['planted']} of planted wrong kernels"
+        )
 
     def csv(self) -> str:
         """The plan as a table with ``COLUMNS``."""
@@ -139,7 +131,7 @@ def make(settings: Settings) -> Plan:
             cell
             for system in settings.systems
             for kernel in settings.all_kernels
-            for cell in _in_order(list(_cells(settings, system, kernel)), settings.seed)
+            for cell in _in_order(list(_cells(settings, system, kernel)), settings.check.seed)
         )
     )
 
@@ -149,69 +141,152 @@ def only_runnable(plan: Plan) -> Plan:
     return Plan(tuple(cell for cell in plan.cells if cell.status_planned == "planned"))
 
 
+@dataclass(frozen=True)
+class _Tuning:
+    """One way to build and launch a kernel; ``first``: of all tunings of its variant and device, the first."""
+
+    safety: str
+    contraction: str
+    block: int
+    name: str
+    first_block: bool
+    first: bool
+
+
 def _cells(settings: Settings, system: System, kernel: Kernel) -> Iterator[Cell]:
     """Cells of one kernel on one system, in declared order."""
     for variant in settings.variants:
         for device in DEVICES[variant]:
-            for arch in settings.archs.get(device, ()):
-                reason = _why_not(system, device, arch)
-                for parameters in _parameters(settings, kernel, variant):
-                    identity = {
-                        "kernel": kernel.name,
-                        "variant": variant,
-                        "device": device,
-                        "arch": arch,
-                        "tuning": f"block_{settings.block}",
-                        "block": settings.block,
-                        "warmup": settings.warmup,
-                        "seed": settings.seed,
-                        "system": system.name,
-                        **parameters,
-                    }
-                    yield Cell(
-                        id=cell_id(identity),
-                        group=kernel.group,
-                        status_planned="not_run" if reason else "planned",
-                        reason_planned=reason,
-                        **identity,
-                    )
+            for arch in _archs(settings, device):
+                status, reason = _why_not(settings, system, device, arch)
+                for tuning in _tunings(settings, kernel, variant, device):
+                    for parameters in _parameters(settings, kernel, variant, device, tuning):
+                        identity = {
+                            "kernel": kernel.name,
+                            "variant": variant,
+                            "device": device,
+                            "arch": arch,
+                            "safety": tuning.safety,
+                            "contraction": tuning.contraction,
+                            "tuning": tuning.name,
+                            "block": tuning.block,
+                            "part": part(variant, arch, tuning.safety, tuning.contraction),
+                            "seed": settings.check.seed,
+                            "system": system.name,
+                            **parameters,
+                        }
+                        yield Cell(
+                            id=cell_id(identity),
+                            group=kernel.group,
+                            status_planned=status,
+                            reason_planned=reason,
+                            **identity,
+                        )
 
 
-def _parameters(settings: Settings, kernel: Kernel, variant: str) -> Iterator[dict[str, Any]]:
-    """What differs between the cells of one variant on one device: first what is checked, then what is measured."""
-    # The planted mistakes show only where there are several elements.
-    check_size = settings.check_elements if kernel.planted else min(settings.check_elements, *settings.sizes)
-    for data in ("reference", "random"):
+def _archs(settings: Settings, device: str) -> tuple[str, ...]:
+    """The architectures of a device that are asked for."""
+    if device == EMULATED:
+        return tuple(arch for arch in settings.archs.get("amd", ()) if arch in EMULATED_ARCHS)
+    return tuple(settings.archs.get(device, ()))
+
+
+def _tunings(settings: Settings, kernel: Kernel, variant: str, device: str) -> Iterator[_Tuning]:
+    """The tunings of a variant on a device. The host shares items out over its cores: it has no blocks."""
+    if device == EMULATED:
+        blocks = [kernel.blocks[0]]
+    else:
+        blocks = list(dict.fromkeys(kernel.block(block) for block in settings.tunings.blocks))
+    if device == "host":
+        del blocks[1:]
+    safeties = settings.tunings.safety if variant in RUST else ("none",)
+    first = True
+    for safety, contraction, block in itertools.product(safeties, settings.tunings.contraction, blocks):
+        words = [safety] if safety != "none" else []
+        words += [contraction, *([f"block_{block}"] if device != "host" else [])]
+        yield _Tuning(safety, contraction, block, "_".join(words), block == blocks[0], first)
+        first = False
+
+
+def _parameters(
+    settings: Settings, kernel: Kernel, variant: str, device: str, tuning: _Tuning
+) -> Iterator[dict[str, Any]]:
+    """What differs between the cells of one tuning on one device: first what is checked, then what is measured."""
+    checks = list(_checks(settings, kernel, device, tuning))
+    for size, reps, passes, data in checks:
         yield {
             "kind": "planted" if kernel.planted else "check",
-            "size": check_size,
-            "reps": 1,
-            "passes": _CHECK_PASSES,
+            "size": size,
+            "reps": reps,
+            "passes": passes,
+            "warmup": 0 if passes == 1 else settings.warmup,
             "region": _CHECK_REGION,
             "data": data,
         }
+    if kernel.planted or device == EMULATED:
+        return
+    for region, wanted in settings.regions.items():
+        if region not in REGIONS[variant] or not _is_timed(wanted, tuning):
+            continue
+        for size in settings.sizes:
+            if wanted.max_size is None or size <= wanted.max_size:
+                yield {
+                    "kind": "measure",
+                    "size": size,
+                    "reps": settings.reps.of(kernel.name, region),
+                    "passes": settings.passes,
+                    "warmup": settings.warmup,
+                    "region": region,
+                    "data": "reference",
+                }
+
+
+def _checks(settings: Settings, kernel: Kernel, device: str, tuning: _Tuning) -> Iterator[tuple[int, int, int, str]]:
+    """Size, repetitions, passes and data of each check, none twice."""
+    check = settings.check
+    if device == EMULATED:
+        yield from ((check.emulated, 1, 1, data) for data in ("reference", "random"))
+        return
+    # The planted mistakes show only where there are several elements.
+    sizes = check.sizes[-1:] if kernel.planted else check.sizes
+    yield from ((size, 1, _CHECK_PASSES, data) for size in sizes for data in ("reference", "random"))
     if kernel.planted:
         return
-    for size in settings.sizes:
-        for region in REGIONS[variant]:
-            yield {
-                "kind": "measure",
-                "size": size,
-                "reps": settings.reps.of(kernel.name, region),
-                "passes": settings.passes,
-                "region": region,
-                "data": "reference",
-            }
+    done = {(size, 1) for size in sizes}
+    known = settings.defaults.get(kernel.name)
+    for size, reps in itertools.product(check.reference_sizes, check.reference_reps):
+        if known is None and DEFAULT in (size, reps):
+            continue  # not one of RAJAPerf's
+        own_size = known.size if known and size == DEFAULT else int(size)
+        own_reps = known.reps if known and reps == DEFAULT else int(reps)
+        if (own_size, own_reps) not in done:
+            done.add((own_size, own_reps))
+            yield own_size, own_reps, 1, "reference"
+    if tuning.first:
+        yield from ((size, 1, 1, "reference") for size in check.large if (size, 1) not in done)
 
 
-def _why_not(system: System, device: str, arch: str) -> str:
-    """Why a system cannot run code for a device and architecture; empty if it can, or if only a run can tell."""
+def _is_timed(region: Region, tuning: _Tuning) -> bool:
+    """Whether a region is timed for a tuning."""
+    return (
+        (tuning.safety == "none" or region.safety is None or tuning.safety in region.safety)
+        and (region.contraction is None or tuning.contraction in region.contraction)
+        and (tuning.first_block or not region.first_block)
+    )
+
+
+def _why_not(settings: Settings, system: System, device: str, arch: str) -> tuple[str, str]:
+    """Planned status and reason: why a system cannot run code for a device, if it cannot and a run would not tell."""
+    if device == EMULATED:
+        if settings.emulator is None:
+            return "unsupported", "the configuration names no checkout of tinygrad (emulator: {tinygrad: FOLDER})"
+        return "planned", ""
     if device not in system.devices:
-        return f"no {_VENDOR[device]} in system {system.name}"
+        return "not_run", f"no {_VENDOR[device]} in system {system.name}"
     there = system.devices[device]
     if there and arch not in there:
-        return f"the {_VENDOR[device]} in system {system.name} is {' and '.join(there)}, not {arch}"
-    return ""
+        return "not_run", f"the {_VENDOR[device]} in system {system.name} is {' and '.join(there)}, not {arch}"
+    return "planned", ""
 
 
 def _in_order(cells: list[Cell], seed: int) -> list[Cell]:

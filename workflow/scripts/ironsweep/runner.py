@@ -3,7 +3,8 @@
 Python's standard library only (3.8 or newer), and nothing else of this project: this file travels to machines that
 have no more than that.
 
-A worker is started once for each kernel, variant and device and gets its points one after another. A point whose
+A worker is started once for each kernel, variant and device, gets its points one after another and loads the part of
+each: the image or library of its tuning. A point whose
 worker dies, hangs or answers nonsense becomes a record too (`crashed`, `timeout`), the worker is started again and the
 rest goes on. Each record is written through to a journal before the next point starts, so that a run that was ended
 in any way continues where it stopped; only records whose programs have not changed are taken over.
@@ -45,8 +46,11 @@ SENT = (
     "variant",
     "device",
     "arch",
+    "safety",
+    "contraction",
     "tuning",
     "block",
+    "part",
     "size",
     "reps",
     "passes",
@@ -56,7 +60,9 @@ SENT = (
     "seed",
 )
 WORKER_STATUSES = ("ok", "unsupported", "out_of_memory", "crashed", "wrong_device")
-IMAGE_VARIANTS = ("rust_offload", "rust_liboffload")
+# Variants with a program of their own; the others are libraries that the program `native` loads.
+RUST_VARIANTS = ("rust_offload", "rust_liboffload")
+EMULATED = "amd_emulated"
 NOTE_MARK = b"ironsweep failure note\n"
 TAIL_LINES = 12
 # Signals that say nothing about a kernel: somebody, or the scheduler, ends the run. (SIGKILL can be the kernel's fault,
@@ -210,6 +216,11 @@ def _parse_answer(line: bytes, asked: str) -> Record:
     return record
 
 
+def program(point: Point) -> str:
+    """The program that answers a point. Each native variant runs in one of its own: their libraries share names."""
+    return str(point["variant"]) if point["variant"] in RUST_VARIANTS else "native"
+
+
 class Fleet:
     """The workers that are running, by kernel, variant and device."""
 
@@ -232,8 +243,11 @@ class Fleet:
             self._running.pop(other).close()
         folder = Path(self._options.bin) / point["kernel"]
         runtime = [self._options.runtime] if self._options.runtime else []
-        command = [*runtime, str(folder / point["variant"]), "--images", str(folder / "images")]
-        self._running[key] = Worker(command, self._environment, self._logs / f"{'-'.join(key)}.err")
+        command = [*runtime, str(folder / program(point)), "--folder", str(folder)]
+        environment = dict(self._environment)
+        if point["device"] == EMULATED:
+            environment["IRONSWEEP_EMULATOR"] = self._options.emulator
+        self._running[key] = Worker(command, environment, self._logs / f"{'-'.join(key)}.err")
         return self._running[key]
 
     def drop(self, point: Point) -> None:
@@ -260,6 +274,11 @@ def read_note(file: Path) -> tuple[str, str] | None:
     return note["status"], f"{note['step']}: {note['reason']}"
 
 
+def _why_missing(file: Path) -> tuple[str, str] | None:
+    """Status and reason if a file was not built."""
+    return read_note(file) if file.exists() else ("build_failed", f"{file} does not exist")
+
+
 class Programs:
     """Content hashes of what a record depends on, and the notes that stand in for programs that were not built."""
 
@@ -267,35 +286,28 @@ class Programs:
         """Hashes are computed when they are first asked for."""
         self._bin = Path(options.bin)
         self._hashes: dict[Path, str | None] = {}
+        self._notes: dict[tuple[Path, Path], tuple[str, str] | None] = {}
         self.toolchain = _toolchain_hash(Path(options.toolchain)) if options.toolchain else None
 
-    def _files(self, point: Point) -> tuple[Path, Path | None]:
+    def _files(self, point: Point) -> tuple[Path, Path]:
         folder = self._bin / point["kernel"]
-        image = folder / "images" / f"{point['arch']}.img" if point["variant"] in IMAGE_VARIANTS else None
-        return folder / point["variant"], image
+        return folder / program(point), folder / point["part"]
 
     def of(self, point: Point) -> Record:
-        """Hashes of the program and the image that a point runs, and of the toolchain that built them."""
-        binary, image = self._files(point)
+        """Hashes of the program and of the part that it loads for a point, and of the toolchain that built them."""
+        binary, part = self._files(point)
         return {
             "binary_sha256": self._hash(binary),
-            "image_sha256": self._hash(image) if image else None,
+            "image_sha256": self._hash(part),
             "toolchain_sha256": self.toolchain,
         }
 
     def note(self, point: Point) -> tuple[str, str] | None:
-        """Status and reason if the program or image of a point could not be built."""
-        for file in self._files(point):
-            if file is None:
-                continue
-            if not file.exists():
-                if file == self._files(point)[0]:
-                    return "build_failed", f"{file} does not exist"
-                continue
-            note = read_note(file)
-            if note:
-                return note
-        return None
+        """Status and reason if the program or the part of a point could not be built."""
+        files = self._files(point)
+        if files not in self._notes:
+            self._notes[files] = next(filter(None, map(_why_missing, files)), None)
+        return self._notes[files]
 
     def _hash(self, file: Path) -> str | None:
         if file not in self._hashes:
@@ -631,7 +643,7 @@ class Run:
         if note:
             answer: Record = {"status": note[0], "message": note[1]}
         elif not self._is_measured(point):
-            answer = {"status": "not_run", "message": point["reason_planned"]}
+            answer = {"status": point["status_planned"], "message": point["reason_planned"]}
         else:
             answer = self._measure(point)
         answer["dump"] = point.get("dump")
@@ -734,10 +746,11 @@ def _stop(number: int, _frame: Any) -> None:
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ironsweep.runner", description="Run points and write their records.")
     parser.add_argument("--points", required=True, nargs="+", help="files with one point a line")
-    parser.add_argument("--bin", required=True, help="folder with KERNEL/VARIANT and KERNEL/images/ARCH.img")
+    parser.add_argument("--bin", required=True, help="folder with a folder of workers and parts for each kernel")
     parser.add_argument("--out", required=True, help="records file, written when all points have a record")
     parser.add_argument("--runtime", help="program that runs a worker with the right loader and libraries")
     parser.add_argument("--toolchain", help="toolchain.json of the compilers that built the workers")
+    parser.add_argument("--emulator", default="", help="command of the program that emulates an AMD GPU")
     parser.add_argument("--journal", help="records as they come, kept for the next run (default: OUT.journal)")
     parser.add_argument("--dumps", help="folder for the arrays of the random data mode")
     parser.add_argument("--embed-dumps", action="store_true", help="put these arrays into the records instead")

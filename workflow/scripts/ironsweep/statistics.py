@@ -14,7 +14,19 @@ from scipy import stats
 
 CONFIDENCE = 0.95
 
-CONTRACT = ("region", "device", "arch", "device_name", "host", "data", "size", "reps", "precision", "fp_contract")
+CONTRACT = (
+    "region",
+    "device",
+    "arch",
+    "device_name",
+    "host",
+    "data",
+    "size",
+    "reps",
+    "contraction",
+    "block",
+    "precision",
+)
 """Columns in which two cells must agree before one time may be divided by the other."""
 
 

@@ -1,4 +1,4 @@
-"""The few lines that a person wants to see when a run has ended."""
+"""The few lines that a person wants to see when a run has ended: of one tuning of each variant, as in the figures."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 import pandas as pd
 from matplotlib.ticker import EngFormatter
 
+from ironsweep.figures import one_tuning
 from ironsweep.tables import count_by_status
 
 _seconds = EngFormatter(unit="s", places=2)
@@ -31,7 +32,8 @@ def _of_system(system: str, cells: pd.DataFrame, ratios: pd.DataFrame) -> Iterat
     yield f"{system}: {_counts(measured)} of {len(measured)} measured cells"
     yield f"  correctness checks: {_counts(own[own['kind'] == 'check'])}"
     yield f"  planted wrong kernels: {_counts(own[own['kind'] == 'planted'])}: {_verdict(own)}"
-    shown = measured[measured["status"] == "ok"]
+    shown = one_tuning(measured)
+    shown = shown[shown["status"] == "ok"]
     own_ratios = ratios[(ratios["system"] == system) & (ratios["status"] == "ok")]
     for (kernel, arch), group in shown.groupby(["kernel", "arch"], sort=False):
         size = group["size"].max()

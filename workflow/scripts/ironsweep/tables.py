@@ -12,10 +12,13 @@ from typing import Any
 
 import pandas as pd
 
+from ironsweep.codegen import NUMBERS
 from ironsweep.golden import Case, Golden
 from ironsweep.judge import PLANNED, Reference, ReferenceKey, Status, judge, planted_ok
 from ironsweep.planned import Row
+from ironsweep.records import Problem
 from ironsweep.statistics import IncomparableError, ratio_of_medians, require_comparable, summarise
+from ironsweep.variants import EMULATED
 
 PLAN_COLUMNS = [
     "system",
@@ -26,6 +29,8 @@ PLAN_COLUMNS = [
     "variant",
     "device",
     "arch",
+    "safety",
+    "contraction",
     "tuning",
     "block",
     "size",
@@ -36,9 +41,19 @@ PLAN_COLUMNS = [
     "data",
     "seed",
 ]
-STATISTICS_COLUMNS = ["n", "median_s", "ci_low_s", "ci_high_s", "min_s", "cv", "bandwidth_gib_per_s", "gflop_per_s"]
+STATISTICS_COLUMNS = [
+    "n",
+    "median_s",
+    "ci_low_s",
+    "ci_high_s",
+    "min_s",
+    "cv",
+    "bandwidth_gib_per_s",
+    "bandwidth_of_copy",
+    "gflop_per_s",
+]
 RECORD_COLUMNS = [
-    "fp_contract",
+    "actual_size",
     "clock",
     "clock_resolution_s",
     "threads",
@@ -65,7 +80,10 @@ RATIO_COLUMNS = [
     "data",
     "size",
     "reps",
+    "safety",
+    "contraction",
     "tuning",
+    "block",
     "variant",
     "baseline_variant",
     "status",
@@ -75,25 +93,16 @@ RATIO_COLUMNS = [
     "ci_high",
     "n",
     "baseline_n",
+    "bandwidth_of_copy",
     "id",
     "baseline_id",
     "verified",
 ]
 PROBLEM_COLUMNS = ["file", "line", "reason"]
-CODEGEN_COLUMNS = [
-    "kernel",
-    "arch",
-    "status",
-    "reason",
-    "registers",
-    "vgprs",
-    "sgprs",
-    "spill_stores_bytes",
-    "spill_loads_bytes",
-    "scratch_bytes",
-    "shared_bytes",
-    "code_bytes",
-]
+CODEGEN_COLUMNS = ["kernel", "arch", "safety", "contraction", "entry", "status", "reason", *NUMBERS]
+
+COPY = "Stream_COPY"
+"""The kernel whose bandwidth is what others' is compared with."""
 
 GIB = 2.0**30
 _ORDER = ["kind", "kernel", "device", "arch", "variant", "tuning", "region", "data", "size", "reps", "id"]
@@ -155,8 +164,9 @@ def judged_cells(
         rows.append(row)
     _take_over_failed_checks(rows)
     for row in rows:
-        if row["status"] == Status.OK:
+        if row["status"] == Status.OK and row["device"] != EMULATED:
             row |= statistics_of(system.records[str(row["id"])])
+    _compare_with_copy(rows)
     verified = planted_ok(rows)
     rows.sort(key=lambda row: tuple(row[key] for key in _ORDER))
     return [row | {"verified": verified} for row in rows]
@@ -165,15 +175,46 @@ def judged_cells(
 def _take_over_failed_checks(rows: Sequence[Row]) -> None:
     """A program whose check came out wrong has no right results: its measured cells are wrong too."""
 
-    def program(row: Row) -> tuple[Any, ...]:
-        return tuple(row[name] for name in ("kernel", "variant", "device", "arch", "tuning"))
-
-    wrong = {program(row): row for row in rows if row["kind"] == "check" and row["status"] == Status.WRONG_RESULT}
+    wrong = {_program(row): row for row in rows if row["kind"] == "check" and row["status"] == Status.WRONG_RESULT}
     for row in rows:
-        check = wrong.get(program(row))
+        check = wrong.get(_program(row))
         if check and row["kind"] == "measure" and row["status"] == Status.OK:
             reason = f"its check on {check['data']} data failed: {check['reason']}"
             row |= {"status": str(Status.WRONG_RESULT), "reason": reason}
+
+
+def _compare_with_copy(rows: Sequence[Row]) -> None:
+    """Set `bandwidth_of_copy`: bandwidth over that of the fastest copy at the same size on the same device."""
+
+    def place(row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in ("host", "device_uid", "device", "arch", "region", "size"))
+
+    measured = [row for row in rows if row["kind"] == "measure" and row["status"] == Status.OK]
+    fastest: dict[tuple[Any, ...], float] = {}
+    for row in measured:
+        if row["kernel"] == COPY:
+            fastest[place(row)] = max(fastest.get(place(row), 0.0), row["bandwidth_gib_per_s"])
+    for row in measured:
+        if copy := fastest.get(place(row)):
+            row["bandwidth_of_copy"] = row["bandwidth_gib_per_s"] / copy
+
+
+def unproven(rows: Iterable[Row], source: str) -> list[Problem]:
+    """A problem for each program with measured times, but without a check on each kind of data that came out right."""
+    rows = list(rows)
+    proven = {(_program(row), row["data"]) for row in rows if row["kind"] == "check" and row["status"] == Status.OK}
+    measured = {_program(row) for row in rows if row["kind"] == "measure" and row["status"] == Status.OK}
+    return [
+        Problem(source, 0, f"{' '.join(program)}: it has times, but no check on {data} data came out right")
+        for program in sorted(measured)
+        for data in ("reference", "random")
+        if (program, data) not in proven
+    ]
+
+
+def _program(row: Row) -> tuple[str, ...]:
+    """What a check stands for: everything but sizes and the like."""
+    return tuple(str(row[name]) for name in ("system", "kernel", "variant", "device", "arch", "tuning"))
 
 
 def statistics_of(record: Mapping[str, Any]) -> Row:
@@ -208,18 +249,24 @@ def ratios(
         baseline: the baseline variant of each device.
     """
     measured = [cell for cell in cells if cell["kind"] == "measure"]
+    by_problem: dict[tuple[Any, ...], list[Row]] = {}
+    for cell in measured:
+        if cell["variant"] == baseline.get(cell["device"]):
+            by_problem.setdefault(_problem(cell), []).append(cell)
     for cell in measured:
         name = baseline.get(cell["device"], "")
         if cell["variant"] == name:
             continue
-        candidates = [other for other in measured if other["variant"] == name and _same_problem(cell, other)]
+        candidates = by_problem.get(_problem(cell), [])
         row: Row = {column: cell[column] for column in RATIO_COLUMNS if column in cell}
         row |= {"baseline_variant": name, **_compared(cell, candidates, samples)}
         yield row
 
 
-def _same_problem(cell: Row, other: Row) -> bool:
-    return all(cell[key] == other[key] for key in ("system", "kernel", "device", "arch", "size", "data", "region"))
+def _problem(cell: Row) -> tuple[Any, ...]:
+    """What a cell and its baseline have in common."""
+    names = ("system", "kernel", "device", "arch", "size", "data", "region", "contraction", "block")
+    return tuple(cell[name] for name in names)
 
 
 def _compared(cell: Row, candidates: list[Row], samples: Mapping[tuple[str, str], Sequence[float]]) -> Row:
@@ -227,8 +274,7 @@ def _compared(cell: Row, candidates: list[Row], samples: Mapping[tuple[str, str]
         return {"status": cell["status"], "reason": cell["reason"]}
     if not candidates:
         return {"status": "no_baseline", "reason": "no baseline cell has this contract"}
-    same_tuning = [other for other in candidates if other["tuning"] == cell["tuning"]]
-    base = (same_tuning or candidates)[0]
+    base = candidates[0]
     if base["status"] != Status.OK:
         return {"status": "no_baseline", "reason": f"the baseline cell is {base['status']}: {base['reason']}"}
     try:
@@ -259,9 +305,13 @@ def samples_of(systems: Iterable[System]) -> dict[tuple[str, str], list[float]]:
 
 
 def codegen_rows(paths: Iterable[Path]) -> list[Row]:
-    """What the compiler made of every kernel and architecture, ordered by both."""
-    rows: list[Row] = [json.loads(path.read_text()) for path in paths]
-    return sorted(rows, key=lambda row: (row["kernel"], row["arch"]))
+    """What the compiler made of every kernel, architecture and tuning: a row for each entry point of its image."""
+    rows: list[Row] = []
+    for path in paths:
+        report = json.loads(path.read_text())
+        # An image that could not be built has no entry points, but a row that says why.
+        rows += [{**report, "entry": entry, **used} for entry, used in (report["entries"] or {"": {}}).items()]
+    return sorted(rows, key=lambda row: tuple(row[name] for name in CODEGEN_COLUMNS[:5]))
 
 
 _INTEGERS = {
@@ -275,14 +325,8 @@ _INTEGERS = {
     "baseline_n",
     "threads",
     "multiprocessors",
-    "registers",
-    "vgprs",
-    "sgprs",
-    "spill_stores_bytes",
-    "spill_loads_bytes",
-    "scratch_bytes",
-    "shared_bytes",
-    "code_bytes",
+    "actual_size",
+    *NUMBERS,
     "line",
 }
 _FLOATS = {*STATISTICS_COLUMNS[1:], "clock_resolution_s", "speed", "ci_low", "ci_high"}

@@ -1,0 +1,45 @@
+"""The variants: who implements a kernel, for which devices, and what can be timed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+# Devices that a variant exists for. `amd_emulated` is an AMD GPU whose instructions a program interprets.
+DEVICES: Mapping[str, tuple[str, ...]] = {
+    "rust_offload": ("host", "nvidia", "amd"),
+    "rust_liboffload": ("nvidia", "amd", "amd_emulated"),
+    "cpp_seq": ("host",),
+    "cpp_openmp": ("host",),
+    "cuda": ("nvidia",),
+    "hip": ("amd",),
+}
+
+# What lies inside a variant's timed region. std::offload waits for every launch, so it has no `kernel` region.
+REGIONS: Mapping[str, tuple[str, ...]] = {
+    "rust_offload": ("launch_sync", "with_transfers"),
+    "rust_liboffload": ("kernel", "launch_sync"),
+    "cpp_seq": ("launch_sync",),
+    "cpp_openmp": ("launch_sync",),
+    "cuda": ("kernel", "launch_sync"),
+    "hip": ("kernel", "launch_sync"),
+}
+
+EMULATED = "amd_emulated"
+EMULATED_ARCHS = ("gfx90a", "gfx942")
+
+# The variants whose kernels are written in Rust, each with a program of its own; `native` serves all others.
+RUST = ("rust_offload", "rust_liboffload")
+
+
+def program(variant: str) -> str:
+    """The worker that serves a variant: a file in results/bin/{kernel}/."""
+    return variant if variant in RUST else "native"
+
+
+def part(variant: str, arch: str, safety: str, contraction: str) -> str:
+    """What the worker loads for a tuning of a variant: a path below results/bin/{kernel}/."""
+    if variant == "rust_liboffload":
+        return f"images/{arch}-{safety}-{contraction}.img"
+    if variant == "rust_offload":
+        return f"launch/{safety}-{contraction}.so"
+    return f"native/{variant}-{contraction}.so"
