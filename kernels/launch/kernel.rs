@@ -1,5 +1,8 @@
-//! What a kernel's file declares, and the macro that makes entry points and workers of it.
+//! What a kernel's file declares, and the macro that makes entry points, launches and workers of it.
 
+use core::ops::Range;
+
+use crate::arguments::ElementKind;
 use crate::launch::Shape;
 
 /// Bytes that one repetition moves, counted as RAJAPerf counts them: read or written excludes what is modified.
@@ -15,8 +18,8 @@ pub struct Bytes {
     pub atomic: usize,
 }
 
-/// A kernel, written once for all devices and runtimes. The type that implements it holds the body's arguments and is
-/// declared with [`kernel!`](crate::kernel!).
+/// A kernel, written once for all devices and runtimes. Its data and launches are declared with
+/// [`kernel!`](crate::kernel!).
 pub trait Kernel: Sized {
     /// Group and name as RAJAPerf spells them, for example `Stream_TRIAD`.
     const NAME: &'static str;
@@ -24,25 +27,138 @@ pub trait Kernel: Sized {
     const DEFAULT_SIZE: usize;
     /// RAJAPerf's default number of repetitions.
     const DEFAULT_REPS: usize;
-    /// The argument whose content is checked.
-    const CHECKED: &'static str;
-    /// [`Item`](crate::launch::Item): a thread for each item; [`Team`](crate::launch::Team): threads that stride.
-    type At: Shape;
+    /// The arrays whose checksums are added up.
+    const CHECKED: &'static [&'static str];
+    /// Further arrays that are compared element by element where the data are random.
+    const COMPARED: &'static [&'static str] = &[];
+    /// The numbers of threads that a workgroup may have.
+    const BLOCKS: &'static [usize] = &[64, 128, 256, 512, 1024];
 
-    /// Bytes moved by one repetition at problem size `n`.
+    /// The problem size that is nearest to `n` elements.
+    fn actual_size(n: usize) -> usize {
+        n
+    }
+
+    /// Bytes moved by one repetition if `n` elements are asked for.
     fn bytes(n: usize) -> Bytes;
 
-    /// Floating-point operations of one repetition at problem size `n`.
+    /// Floating-point operations of one repetition if `n` elements are asked for.
     fn flops(n: usize) -> usize;
 
-    /// What one thread does for one item, or one member of a team for its share.
+    /// What is launched in one repetition, in order.
+    fn repetition(n: usize, launcher: &mut impl Launcher);
+}
+
+/// One launch of a kernel: the type that implements it holds the arguments of the body.
+pub trait Launch: Entry {
+    /// Who runs the body: [`Item`](crate::launch::Item) and so on.
+    type At: Shape;
+
+    /// How a workgroup of so many threads is laid out.
+    fn block(threads: usize) -> [usize; 3] {
+        Self::At::block(threads)
+    }
+
+    /// What one thread does for one item.
     fn run(self, at: Self::At);
 }
 
-/// Declares a kernel's arguments, in the order in which they are initialised, and from them makes
-/// * for a device: the entry point, with each array as pointer and length and each scalar as 64 bits, behind the
+/// How a launch looks from outside. Made by [`kernel!`](crate::kernel!).
+pub trait Entry: Sized {
+    /// The entry point's symbol in the device images.
+    const ENTRY: &'static str;
+    /// The arguments, in order.
+    const FIELDS: &'static [Field];
+}
+
+/// One argument of a launch.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Field {
+    /// Its name, which is also that of its datum unless the launch says otherwise.
+    pub name: &'static str,
+    /// What the launch does with it.
+    pub role: Role,
+    /// The type of its elements.
+    pub kind: ElementKind,
+}
+
+/// What a launch does with an argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Role {
+    /// Array that is read.
+    Read,
+    /// Array that is written.
+    Write,
+    /// Array of indices that must all be different.
+    Distinct,
+    /// Result of a reduction: reset before, copied back after each repetition.
+    Sum,
+    /// Number, passed by value.
+    Scalar,
+}
+
+/// Takes down what a repetition launches.
+pub trait Launcher {
+    /// Launches `L` over `items`. Arguments are the data of the same name, except those that are `given`.
+    fn launch_with<L: Launch>(&mut self, items: impl Into<Items>, given: &[Given]);
+
+    /// Launches `L` over `items`, with the data that are called as its arguments are.
+    fn launch<L: Launch>(&mut self, items: impl Into<Items>) {
+        self.launch_with::<L>(items, &[]);
+    }
+}
+
+/// An argument that is not simply the datum of its name.
+#[derive(Clone, Debug)]
+pub struct Given {
+    /// The argument.
+    pub field: &'static str,
+    /// The datum.
+    pub data: &'static str,
+    /// The part of it, if not all.
+    pub range: Option<Range<usize>>,
+}
+
+/// `field` is all of `data`.
+pub const fn whole(field: &'static str, data: &'static str) -> Given {
+    Given { field, data, range: None }
+}
+
+/// `field` is a part of `data`.
+pub const fn part(field: &'static str, data: &'static str, range: Range<usize>) -> Given {
+    Given { field, data, range: Some(range) }
+}
+
+/// Number of items along x, y and z. A launch over none is left out.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Items(pub [usize; 3]);
+
+impl From<usize> for Items {
+    fn from(x: usize) -> Self {
+        Self([x, 1, 1])
+    }
+}
+
+impl From<[usize; 2]> for Items {
+    fn from([x, y]: [usize; 2]) -> Self {
+        Self([x, y, 1])
+    }
+}
+
+impl From<[usize; 3]> for Items {
+    fn from(items: [usize; 3]) -> Self {
+        Self(items)
+    }
+}
+
+/// Declares a kernel's data, in the order in which they are initialised, and its launches with their arguments. From
+/// that it makes
+/// * for a device: an entry point a launch, with each array as pointer and length and each scalar as 64 bits, behind the
 ///   dynamic-environment pointer that libomptarget passes first, and before the launch's dimensions;
-/// * for the bench driver: the arguments' description, std::offload's launch (with `--cfg std_offload`) and `main`.
+/// * for std::offload (with `--cfg launcher`): the launches that rustc compiles to calls of libomptarget;
+/// * for the bench driver: the data's description, and `main`.
+///
+/// A kernel of one launch, whose arguments are its data:
 ///
 /// ```ignore
 /// kernel! {
@@ -54,22 +170,110 @@ pub trait Kernel: Sized {
 ///     }
 /// }
 /// ```
+///
+/// A kernel of several:
+///
+/// ```ignore
+/// kernel! {
+///     data(n) of Twice {
+///         x = ramp(n),
+///         y = zeros(n),
+///     }
+///     launch there as There { x: In<f64>, y: Out<f64> }
+///     launch back as Back { y: In<f64>, x: Out<f64> }
+/// }
+/// ```
+///
+/// Entry points begin with the name of the kernel's file.
 #[macro_export]
 macro_rules! kernel {
     (
-        $(#[$attribute:meta])*
-        fn $entry:ident($n:ident) as struct $Arguments:ident {
+        fn $entry:ident($n:ident) as struct $Kernel:ident {
             $( $name:ident : $kind:ident $(< $($parameter:tt),+ >)? = $initial:expr ),+ $(,)?
         }
     ) => {
-        $(#[$attribute])*
-        struct $Arguments {
-            $( $name: $kind $(< $($parameter),+ >)?, )+
+        $crate::__launch! { $entry $Kernel [ $( { $name $kind $($($parameter)+)? } )+ ] }
+        $crate::__kernel! { $Kernel $n [ $( $name = $initial; )+ ] [ $entry $Kernel ] }
+    };
+    (
+        data($n:ident) of $Kernel:ident {
+            $( $datum:ident = $initial:expr ),+ $(,)?
+        }
+        $(
+            launch $entry:ident as $Launch:ident {
+                $( $name:ident : $kind:ident $(< $($parameter:tt),+ >)? ),+ $(,)?
+            }
+        )+
+    ) => {
+        struct $Kernel;
+        $( $crate::__launch! { $entry $Launch [ $( { $name $kind $($($parameter)+)? } )+ ] } )+
+        $crate::__kernel! { $Kernel $n [ $( $datum = $initial; )+ ] [ $( $entry $Launch )+ ] }
+    };
+}
+
+/// One launch: the struct of its arguments, and what each build makes of it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __launch {
+    ($entry:ident $Launch:ident [ $( { $name:ident $kind:ident $($parameter:tt)* } )+ ]) => {
+        #[allow(dead_code, reason = "only a device image runs the body")]
+        struct $Launch {
+            $( $name: $crate::__type!($kind $($parameter)*), )+
         }
 
-        $crate::__device! { @parameters $entry $Arguments (items grid block) [] [] [ $( { $name $kind $($($parameter)+)? } )+ ] }
+        impl $crate::kernel::Entry for $Launch {
+            const ENTRY: &'static str = stringify!($entry);
+            const FIELDS: &'static [$crate::kernel::Field] = &[
+                $( $crate::__field!($name $kind $($parameter)*), )+
+            ];
+        }
 
-        $crate::__bench! { $entry $Arguments $n [ $( { $name $kind ($($($parameter)+)?) ($initial) } )+ ] }
+        const _: () = assert!(
+            $crate::kernel::at_most_one_distinct(<$Launch as $crate::kernel::Entry>::FIELDS),
+            "a launch has at most one list of distinct indices"
+        );
+
+        $crate::__entry! { @parameters $entry $Launch (items_x items_y items_z grid block) [] [] [ $( { $name $kind $($parameter)* } )+ ] }
+        $crate::__offload! { @parameters $entry [] [ $( { $name $kind $($parameter)* } )+ ] [] }
+    };
+}
+
+/// Whether no two lists could name the same element: the targets of one list are different, those of two need not be.
+pub const fn at_most_one_distinct(fields: &[Field]) -> bool {
+    let (mut number, mut index) = (0, 0);
+    while index < fields.len() {
+        if matches!(fields[index].role, Role::Distinct) {
+            number += 1;
+        }
+        index += 1;
+    }
+    number <= 1
+}
+
+/// An argument's type.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __type {
+    ($kind:ident $T:ident $($number:literal)?) => { $kind<$T $(, $number)?> };
+    ($T:ident) => { $T };
+}
+
+/// An argument's description.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __field {
+    ($name:ident $T:ident) => { $crate::__field!(@ $name Scalar $T) };
+    ($name:ident In $T:ident $($number:literal)?) => { $crate::__field!(@ $name Read $T) };
+    ($name:ident In2 $T:ident $($number:literal)?) => { $crate::__field!(@ $name Read $T) };
+    ($name:ident Distinct $T:ident) => { $crate::__field!(@ $name Distinct $T) };
+    ($name:ident Sum $T:ident) => { $crate::__field!(@ $name Sum $T) };
+    ($name:ident $kind:ident $T:ident $($number:literal)?) => { $crate::__field!(@ $name Write $T) };
+    (@ $name:ident $role:ident $T:ident) => {
+        $crate::kernel::Field {
+            name: stringify!($name),
+            role: $crate::kernel::Role::$role,
+            kind: <$T as $crate::arguments::Element>::KIND,
+        }
     };
 }
 
@@ -77,174 +281,191 @@ macro_rules! kernel {
 #[doc(hidden)]
 #[cfg(device)]
 #[macro_export]
-macro_rules! __device {
-    (@parameters $entry:ident $Arguments:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident Out $T:ident } $($rest:tt)* ]) => {
-        $crate::__device! { @parameters $entry $Arguments $dimensions [$($p)* (pointer: *mut $T) (len: usize)] [$($f)* ($name Out pointer len)] [$($rest)*] }
+macro_rules! __entry {
+    (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident In $T:ident $($number:literal)? } $($rest:tt)* ]) => {
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In (*const $T) }
     };
-    (@parameters $entry:ident $Arguments:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident Sum $T:ident } $($rest:tt)* ]) => {
-        $crate::__device! { @parameters $entry $Arguments $dimensions [$($p)* (pointer: *mut $T) (len: usize)] [$($f)* ($name Sum pointer len)] [$($rest)*] }
+    (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident In2 $T:ident $($number:literal)? } $($rest:tt)* ]) => {
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In2 (*const $T) }
     };
-    (@parameters $entry:ident $Arguments:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident In $T:ident $($halo:literal)? } $($rest:tt)* ]) => {
-        $crate::__device! { @parameters $entry $Arguments $dimensions [$($p)* (pointer: *const $T) (len: usize)] [$($f)* ($name In pointer len)] [$($rest)*] }
+    (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident Distinct $T:ident } $($rest:tt)* ]) => {
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name Distinct (*const $T) }
     };
-    (@parameters $entry:ident $Arguments:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident $T:ident } $($rest:tt)* ]) => {
-        $crate::__device! { @parameters $entry $Arguments $dimensions [$($p)* (word: u64)] [$($f)* ($name $T word)] [$($rest)*] }
+    (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident $kind:ident $T:ident $($number:literal)? } $($rest:tt)* ]) => {
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name $kind (*mut $T) }
     };
-    (@parameters $entry:ident $Arguments:ident ($items:ident $grid:ident $block:ident) [$(($p:ident : $($P:tt)+))*] [$($f:tt)*] []) => {
+    (@parameters $entry:ident $Launch:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident $T:ident } $($rest:tt)* ]) => {
+        $crate::__entry! { @parameters $entry $Launch $dimensions [$($p)* (word: u64)] [$($f)* ($name $T word)] [$($rest)*] }
+    };
+    (@array $entry:ident $Launch:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [$($rest:tt)*] $name:ident $kind:ident ($($P:tt)+)) => {
+        $crate::__entry! { @parameters $entry $Launch $dimensions [$($p)* (pointer: $($P)+) (len: usize)] [$($f)* ($name $kind pointer len)] [$($rest)*] }
+    };
+    (@parameters $entry:ident $Launch:ident ($items_x:ident $items_y:ident $items_z:ident $grid:ident $block:ident) [$(($p:ident : $($P:tt)+))*] [$($f:tt)*] []) => {
         /// # Safety
         /// Arguments and dimensions are those that the launch layer's host side passes.
         #[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
         #[unsafe(no_mangle)]
-        pub unsafe extern "gpu-kernel" fn $entry(_environment: *const u8, $($p: $($P)+,)* $items: usize, $grid: usize, $block: usize) {
-            $crate::__device! { @enter $Arguments ($items $grid $block) [$(($p : $($P)+))*] [$($f)*] }
+        pub unsafe extern "gpu-kernel" fn $entry(_environment: *const u8, $($p: $($P)+,)* $items_x: usize, $items_y: usize, $items_z: usize, $grid: usize, $block: usize) {
+            $crate::__entry! { @enter $Launch ($items_x $items_y $items_z $grid $block) [$(($p : $($P)+))*] [$($f)*] }
         }
 
         /// # Safety
         /// Arguments and dimensions are those that the launch layer's host side passes.
         #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $entry(_environment: *const u8, $($p: $($P)+,)* $items: usize, $grid: usize, $block: usize) {
-            $crate::__device! { @enter $Arguments ($items $grid $block) [$(($p : $($P)+))*] [$($f)*] }
+        pub unsafe extern "C" fn $entry(_environment: *const u8, $($p: $($P)+,)* $items_x: usize, $items_y: usize, $items_z: usize, $grid: usize, $block: usize) {
+            $crate::__entry! { @enter $Launch ($items_x $items_y $items_z $grid $block) [$(($p : $($P)+))*] [$($f)*] }
         }
     };
-    (@enter $Arguments:ident ($items:ident $grid:ident $block:ident) [$(($p:ident : $($P:tt)+))*] [$($f:tt)*]) => {
-        let dimensions = $crate::launch::Dimensions { items: $items, grid: $grid, block: $block };
+    (@enter $Launch:ident ($items_x:ident $items_y:ident $items_z:ident $grid:ident $block:ident) [$(($p:ident : $($P:tt)+))*] [$($f:tt)*]) => {
+        let dimensions = $crate::launch::Dimensions { items: [$items_x, $items_y, $items_z], grid: $grid, block: $block };
         // SAFETY: the entry point's arguments.
         $( let $p = unsafe { $crate::device::Shared::new($p) }; )*
         $crate::device::run(dimensions, |place| {
             // SAFETY: `run` calls this once in each thread of the launch; the arguments are this entry's own. Lengths are
             // looked at once a thread, here: each item's run gets the arguments as they are.
             unsafe {
-                let arguments = $crate::__device! { @arguments $Arguments $items [] [$($f)*] };
-                <<$Arguments as $crate::kernel::Kernel>::At as $crate::launch::Shape>::each(dimensions, place, |at| {
-                    <$Arguments as $crate::kernel::Kernel>::run(core::ptr::read(&arguments), at);
+                let arguments = $crate::__entry! { @arguments $Launch dimensions [] [$($f)*] };
+                <<$Launch as $crate::kernel::Launch>::At as $crate::launch::Shape>::each(dimensions, place, |at| {
+                    <$Launch as $crate::kernel::Launch>::run(core::ptr::read(&arguments), at);
                 });
             }
         });
     };
-    (@arguments $Arguments:ident $items:ident [$($fields:tt)*] [($name:ident $Kind:ident $pointer:ident $len:ident) $($rest:tt)*]) => {
-        $crate::__device! { @arguments $Arguments $items [$($fields)* $name: $Kind::from_raw($pointer.get(), $len.get(), $items),] [$($rest)*] }
+    (@arguments $Launch:ident $dimensions:ident [$($fields:tt)*] [($name:ident $kind:ident $pointer:ident $len:ident) $($rest:tt)*]) => {
+        $crate::__entry! { @arguments $Launch $dimensions [$($fields)* $name: $kind::from_raw($pointer.get(), $len.get(), $dimensions),] [$($rest)*] }
     };
-    (@arguments $Arguments:ident $items:ident [$($fields:tt)*] [($name:ident $T:ident $word:ident) $($rest:tt)*]) => {
-        $crate::__device! { @arguments $Arguments $items [$($fields)* $name: $T::from_bits($word.get()),] [$($rest)*] }
+    (@arguments $Launch:ident $dimensions:ident [$($fields:tt)*] [($name:ident $T:ident $word:ident) $($rest:tt)*]) => {
+        $crate::__entry! { @arguments $Launch $dimensions [$($fields)* $name: $T::from_bits($word.get()),] [$($rest)*] }
     };
-    (@arguments $Arguments:ident $items:ident [$($fields:tt)*] []) => {
-        $Arguments { $($fields)* }
+    (@arguments $Launch:ident $dimensions:ident [$($fields:tt)*] []) => {
+        $Launch { $($fields)* }
     };
 }
 
-/// A device image has no bench driver.
-#[doc(hidden)]
-#[cfg(device)]
-#[macro_export]
-macro_rules! __bench {
-    ($($anything:tt)*) => {};
-}
-
-/// A worker has no device entry point.
+/// Only a device image has entry points.
 #[doc(hidden)]
 #[cfg(not(device))]
 #[macro_export]
-macro_rules! __device {
+macro_rules! __entry {
     ($($anything:tt)*) => {};
-}
-
-/// A worker: the description of the arguments, std::offload's launch, `main`.
-#[doc(hidden)]
-#[cfg(not(device))]
-#[macro_export]
-macro_rules! __bench {
-    ($entry:ident $Arguments:ident $n:ident [ $( { $name:ident $kind:ident ($($parameter:tt)*) ($initial:expr) } )+ ]) => {
-        impl $crate::bench::arguments::Described for $Arguments {
-            const ENTRY: &'static str = stringify!($entry);
-
-            fn describe($n: usize) -> Vec<$crate::bench::arguments::Argument> {
-                vec![ $( $crate::bench::arguments::Argument {
-                    name: stringify!($name),
-                    role: $crate::bench::arguments::Role::$kind,
-                    initial: $initial,
-                }, )+ ]
-            }
-        }
-
-        $crate::__offload! { @parameters $entry [] [ $( { $name $kind $($parameter)* } )+ ] [] }
-
-        fn main() -> std::process::ExitCode {
-            $crate::__main!($Arguments)
-        }
-    };
 }
 
 /// std::offload's launch. The compiler makes the mappings from the types: `&[T]` goes to the device, `&mut [T]` there
 /// and back, scalars by value.
 #[doc(hidden)]
-#[cfg(not(device))]
+#[cfg(launcher)]
 #[macro_export]
 macro_rules! __offload {
-    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident In $T:ident $($halo:literal)? } $($rest:tt)* ] [$($l:tt)*]) => {
-        $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array)] }
+    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident In $T:ident $($number:literal)? } $($rest:tt)* ] [$($l:tt)*]) => {
+        $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array (&[$T]))] }
     };
-    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident Out $T:ident } $($rest:tt)* ] [$($l:tt)*]) => {
-        $crate::__offload! { @parameters $entry [$($p)* ($name: &mut [$T])] [$($rest)*] [$($l)* ($name array_mut)] }
+    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident In2 $T:ident $($number:literal)? } $($rest:tt)* ] [$($l:tt)*]) => {
+        $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array (&[$T]))] }
     };
-    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident Sum $T:ident } $($rest:tt)* ] [$($l:tt)*]) => {
-        $crate::__offload! { @parameters $entry [$($p)* ($name: &mut [$T])] [$($rest)*] [$($l)* ($name array_mut)] }
+    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident Distinct $T:ident } $($rest:tt)* ] [$($l:tt)*]) => {
+        $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array (&[$T]))] }
+    };
+    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident $kind:ident $T:ident $($number:literal)? } $($rest:tt)* ] [$($l:tt)*]) => {
+        $crate::__offload! { @parameters $entry [$($p)* ($name: &mut [$T])] [$($rest)*] [$($l)* ($name array_mut (&mut [$T]))] }
     };
     (@parameters $entry:ident [$($p:tt)*] [ { $name:ident $T:ident } $($rest:tt)* ] [$($l:tt)*]) => {
-        $crate::__offload! { @parameters $entry [$($p)* ($name: $T)] [$($rest)*] [$($l)* ($name scalar)] }
+        $crate::__offload! { @parameters $entry [$($p)* ($name: $T)] [$($rest)*] [$($l)* ($name scalar ($T))] }
     };
-    (@parameters $entry:ident [$(($name:ident : $($P:tt)+))*] [] [$(($field:ident $take:ident))*]) => {
-        #[cfg(std_offload)]
-        mod device_kernel {
-            // The device image's entry point: the compiler replaces the call by a launch of the kernel of this name.
-            unsafe extern "Rust" {
-                pub safe fn $entry($($name: $($P)+,)* items: usize, grid: usize, block: usize);
+    (@parameters $entry:ident [$(($name:ident : $($P:tt)+))*] [] [$(($field:ident $take:ident ($($F:tt)+)))*]) => {
+        mod $entry {
+            mod device_kernel {
+                // The device image's entry point: the compiler replaces the call by a launch of the kernel of this name.
+                unsafe extern "Rust" {
+                    pub safe fn $entry(
+                        $($name: $($P)+,)*
+                        items_x: usize, items_y: usize, items_z: usize, grid: usize, block: usize,
+                    );
+                }
+            }
+
+            /// # Safety
+            /// The words are those of this launch, and the arrays that they name are there.
+            #[inline(never)]
+            pub unsafe fn launch(mut words: $crate::launcher::Words, shape: $crate::launcher::LaunchShape) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    $( let $field: $($F)+ = words.$take(); )*
+                    core::intrinsics::offload::<_, _, ()>(
+                        device_kernel::$entry,
+                        shape.grid,
+                        shape.block,
+                        ($($name,)* words.number(), words.number(), words.number(), words.number(), words.number()),
+                    );
+                }
+            }
+        }
+    };
+}
+
+/// Only the launcher launches through std::offload.
+#[doc(hidden)]
+#[cfg(not(launcher))]
+#[macro_export]
+macro_rules! __offload {
+    ($($anything:tt)*) => {};
+}
+
+/// The kernel as a whole, on a device: nothing but that its data are well formed.
+#[doc(hidden)]
+#[cfg(device)]
+#[macro_export]
+macro_rules! __kernel {
+    ($Kernel:ident $n:ident [ $( $datum:ident = $initial:expr; )+ ] [ $( $entry:ident $Launch:ident )+ ]) => {
+        const _: fn(usize) = |$n| {
+            let _ = ($( $initial, )+);
+        };
+    };
+}
+
+/// The kernel as a whole, in the launcher: its launches by number.
+#[doc(hidden)]
+#[cfg(launcher)]
+#[macro_export]
+macro_rules! __kernel {
+    ($Kernel:ident $n:ident [ $( $datum:ident = $initial:expr; )+ ] [ $( $entry:ident $Launch:ident )+ ]) => {
+        const _: fn(usize) = |$n| {
+            let _ = ($( $initial, )+);
+        };
+
+        const LAUNCHES: &[unsafe fn($crate::launcher::Words, $crate::launcher::LaunchShape)] = &[ $( $entry::launch, )+ ];
+
+        /// Launches one kernel and waits for it.
+        ///
+        /// # Safety
+        /// `words` are those of launch `number`, in the order of its arguments and followed by the dimensions; `shape`
+        /// points to three numbers of workgroups and three of threads.
+        #[unsafe(no_mangle)]
+        pub unsafe extern "C" fn ironsweep_offload(number: usize, words: *const u64, shape: *const u32) {
+            // SAFETY: the caller's promise.
+            unsafe { LAUNCHES[number]($crate::launcher::Words::new(words), $crate::launcher::LaunchShape::new(shape)) }
+        }
+    };
+}
+
+/// The kernel as a whole, in a worker: the description of its data and launches, and `main`.
+#[doc(hidden)]
+#[cfg(not(any(device, launcher)))]
+#[macro_export]
+macro_rules! __kernel {
+    ($Kernel:ident $n:ident [ $( $datum:ident = $initial:expr; )+ ] [ $( $entry:ident $Launch:ident )+ ]) => {
+        impl $crate::bench::arguments::Described for $Kernel {
+            const LAUNCHES: &'static [(&'static str, &'static [$crate::kernel::Field])] = &[
+                $( (<$Launch as $crate::kernel::Entry>::ENTRY, <$Launch as $crate::kernel::Entry>::FIELDS), )+
+            ];
+
+            fn data($n: usize) -> Vec<$crate::bench::arguments::Datum> {
+                vec![ $( $crate::bench::arguments::Datum { name: stringify!($datum), initial: $initial }, )+ ]
             }
         }
 
-        #[cfg(std_offload)]
-        #[inline(never)]
-        fn launch_offload(slots: &mut [$crate::bench::arguments::Slot], dimensions: $crate::launch::Dimensions) {
-            let mut slots = slots.iter_mut();
-            $( let $field = slots.next().expect("one slot an argument").$take(); )*
-            core::intrinsics::offload::<_, _, ()>(
-                device_kernel::$entry,
-                [dimensions.grid as u32, 1, 1],
-                [dimensions.block as u32, 1, 1],
-                ($($name,)* dimensions.items, dimensions.grid, dimensions.block),
-            );
+        fn main() -> std::process::ExitCode {
+            $crate::bench::main::<$Kernel>()
         }
-    };
-}
-
-/// `main` of the worker, by runtime.
-#[doc(hidden)]
-#[cfg(all(not(device), std_offload))]
-#[macro_export]
-macro_rules! __main {
-    ($Arguments:ident) => {
-        $crate::bench::main::<$Arguments, _>($crate::bench::offload::Offload::new(launch_offload))
-    };
-}
-
-/// `main` of the worker, by runtime.
-#[doc(hidden)]
-#[cfg(all(not(device), liboffload))]
-#[macro_export]
-macro_rules! __main {
-    ($Arguments:ident) => {
-        $crate::bench::main::<$Arguments, _>($crate::bench::liboffload::Liboffload::new(
-            <$Arguments as $crate::bench::arguments::Described>::ENTRY,
-        ))
-    };
-}
-
-/// `main` of the worker, by runtime.
-#[doc(hidden)]
-#[cfg(all(not(device), native))]
-#[macro_export]
-macro_rules! __main {
-    ($Arguments:ident) => {
-        $crate::bench::main::<$Arguments, _>($crate::bench::native::Native::new())
     };
 }

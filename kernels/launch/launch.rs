@@ -1,14 +1,85 @@
-//! Who runs a kernel's body: one thread for each item, or teams of threads that share the items out.
+//! Who runs a kernel's body: one thread for each item of a line, a plane or a volume; teams of threads that stride; or
+//! workgroups that share memory.
 
+use core::marker::PhantomData;
 use core::ops::Range;
 
+use crate::arguments::{Sum, require};
 use crate::device::{self, Place};
+
+/// The launch's dimensions. Every kernel gets them as its last arguments, because neither the host device nor
+/// amdgcn can ask for them.
+#[derive(Clone, Copy, Debug)]
+pub struct Dimensions {
+    /// Units of work along x, y and z.
+    pub items: [usize; 3],
+    /// Workgroups along x.
+    pub grid: usize,
+    /// Threads in a workgroup along x, y and z, in 16 bits each, the lowest for x.
+    pub block: usize,
+}
+
+impl Dimensions {
+    /// The number of threads along x, y and z, as `block` holds it.
+    pub const fn packed(block: [usize; 3]) -> usize {
+        block[0] | block[1] << 16 | block[2] << 32
+    }
+
+    /// Threads in a workgroup along an axis.
+    #[inline(always)]
+    pub fn threads(self, axis: usize) -> usize {
+        (self.block >> (16 * axis)) as u16 as usize
+    }
+
+    /// Threads of a workgroup whose threads lie along x.
+    #[inline(always)]
+    pub fn members(self) -> usize {
+        device::threads(self, 0)
+    }
+}
+
+/// How a launch's threads are laid over its items; the bench driver makes the grid accordingly.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Layout {
+    /// A thread for each item of a line.
+    Line,
+    /// Threads that stride over a line together.
+    Strides,
+    /// A thread for each item of a plane.
+    Plane,
+    /// A thread for each item of a volume. Workgroups are numbered the other way round, because a GPU's grid is long
+    /// along its x alone, and what is long here is z.
+    Volume,
+    /// A workgroup for each item.
+    Groups,
+}
+
+/// How a kernel's items are laid over a device's threads; the type of the first argument of its body.
+pub trait Shape: Sized {
+    /// The same, as a value.
+    const LAYOUT: Layout;
+
+    /// How a workgroup of so many threads is laid out. 32 threads along x read neighbours together.
+    fn block(threads: usize) -> [usize; 3] {
+        [threads, 1, 1]
+    }
+
+    /// Runs `body` in this thread for what the launch gives it.
+    ///
+    /// # Safety
+    /// Once in each thread of a launch, with the launch's dimensions and the thread's place: items would not be unique
+    /// otherwise.
+    unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self));
+}
+
+/// What keeps a type from being sent or kept beyond its launch.
+type NotSend = PhantomData<*const ()>;
 
 /// The index of one unit of work, in the hand of the one thread that does it.
 ///
 /// Only the launch layer makes items: each index below the number of items, once a launch. See [`crate::arguments`].
 #[derive(Clone, Copy)]
-pub struct Item(usize);
+pub struct Item(usize, NotSend);
 
 impl Item {
     /// The index, for reading around it. It is a number then, and gives no right to write.
@@ -18,16 +89,90 @@ impl Item {
     }
 }
 
-/// The launch's dimensions. Every kernel gets them as its last arguments, because neither the host device nor
-/// amdgcn can ask for them.
-#[derive(Clone, Copy, Debug)]
-pub struct Dimensions {
-    /// Units of work.
-    pub items: usize,
-    /// Workgroups.
-    pub grid: usize,
-    /// Threads in a workgroup.
-    pub block: usize,
+impl Shape for Item {
+    const LAYOUT: Layout = Layout::Line;
+
+    #[inline(always)]
+    unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
+        place.line(dimensions, |index| body(Self(index, PhantomData)));
+    }
+}
+
+/// As [`Item`], in a plane.
+#[derive(Clone, Copy)]
+pub struct Item2([usize; 2], NotSend);
+
+impl Item2 {
+    /// Along x, which runs fastest in memory.
+    #[inline(always)]
+    pub fn column(self) -> usize {
+        self.0[0]
+    }
+
+    /// Along y.
+    #[inline(always)]
+    pub fn row(self) -> usize {
+        self.0[1]
+    }
+}
+
+impl Shape for Item2 {
+    const LAYOUT: Layout = Layout::Plane;
+
+    fn block(threads: usize) -> [usize; 3] {
+        [32, threads / 32, 1]
+    }
+
+    #[inline(always)]
+    unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
+        place.plane(dimensions, |column, row| body(Self([column, row], PhantomData)));
+    }
+}
+
+/// As [`Item`], in a volume.
+#[derive(Clone, Copy)]
+pub struct Item3([usize; 3], NotSend);
+
+impl Item3 {
+    /// Along x, which runs fastest in memory.
+    #[inline(always)]
+    pub fn x(self) -> usize {
+        self.0[0]
+    }
+
+    /// Along y.
+    #[inline(always)]
+    pub fn y(self) -> usize {
+        self.0[1]
+    }
+
+    /// Along z.
+    #[inline(always)]
+    pub fn z(self) -> usize {
+        self.0[2]
+    }
+}
+
+impl Shape for Item3 {
+    const LAYOUT: Layout = Layout::Volume;
+
+    fn block(threads: usize) -> [usize; 3] {
+        [32, threads / 32, 1]
+    }
+
+    #[inline(always)]
+    unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
+        place.volume(dimensions, |x, y, z| body(Self([x, y, z], PhantomData)));
+    }
+}
+
+/// All threads of a launch, which stride over its items together.
+///
+/// The body that gets it is the same for every thread: nothing in it tells one thread from another, so that all of them
+/// come to a reduction.
+pub struct Team {
+    dimensions: Dimensions,
+    place: Place,
 }
 
 /// The items `next`, `next + stride`, and so on below `end`.
@@ -40,38 +185,8 @@ pub struct Share {
     pub stride: usize,
 }
 
-/// How a kernel's items are laid over a device's threads; the type of the first argument of its body.
-pub trait Shape: Sized {
-    /// Whether a team of threads strides over the items (else each item has its own thread).
-    const STRIDES: bool;
-
-    /// Runs `body` in this thread for what the launch gives it.
-    ///
-    /// # Safety
-    /// Once in each thread of a launch, with the launch's dimensions and the thread's place: items would not be unique
-    /// otherwise.
-    unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self));
-}
-
-impl Shape for Item {
-    const STRIDES: bool = false;
-
-    #[inline(always)]
-    unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
-        for index in place.items(dimensions) {
-            body(Self(index));
-        }
-    }
-}
-
-/// One thread's seat in a workgroup of a launch whose threads stride over all items together.
-pub struct Team {
-    dimensions: Dimensions,
-    place: Place,
-}
-
 impl Shape for Team {
-    const STRIDES: bool = true;
+    const LAYOUT: Layout = Layout::Strides;
 
     #[inline(always)]
     unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
@@ -80,47 +195,149 @@ impl Shape for Team {
 }
 
 impl Team {
-    /// Combines the values of this thread's share of the items.
-    ///
-    /// Several partial results are kept, so that their loads and additions do not wait for one another. `combine` must
-    /// be associative and commutative up to rounding, and `neutral` must change nothing.
+    /// Adds the values of all items to `sum`: each thread those of its share, each workgroup those of its threads
+    /// through shared memory, then one atomic addition a workgroup.
     #[inline(always)]
-    pub fn fold(&self, neutral: f64, value: impl Fn(Item) -> f64, combine: impl Fn(f64, f64) -> f64) -> f64 {
+    pub fn sum(self, sum: &Sum<f64>, value: impl Fn(Item) -> f64) {
+        let partial = self.fold(value);
+        if let Some(total) = device::sum_block(self.place, self.dimensions.members(), partial) {
+            sum.add(total);
+        }
+    }
+
+    /// The sum over this thread's share.
+    ///
+    /// Several partial results are kept, so that their loads and additions do not wait for one another.
+    #[inline(always)]
+    fn fold(&self, value: impl Fn(Item) -> f64) -> f64 {
+        let value = |index| value(Item(index, PhantomData));
         let Share { mut next, end, stride } = self.place.share(self.dimensions);
         // Index by index: an iterator over an array keeps it in local memory on a GPU.
-        let mut partial = [neutral; device::LANES];
+        let mut partial = [0.0; device::LANES];
         while next + (device::LANES - 1) * stride < end {
-            let values: [f64; device::LANES] = core::array::from_fn(|lane| value(Item(next + lane * stride)));
-            partial = core::array::from_fn(|lane| combine(partial[lane], values[lane]));
+            let values: [f64; device::LANES] = core::array::from_fn(|lane| value(next + lane * stride));
+            partial = core::array::from_fn(|lane| partial[lane] + values[lane]);
             next += device::LANES * stride;
         }
-        let mut result = neutral;
+        let mut result = 0.0;
         while next < end {
-            result = combine(result, value(Item(next)));
+            result += value(next);
             next += stride;
         }
         let mut lane = 0;
         while lane < device::LANES {
-            result = combine(result, partial[lane]);
+            result += partial[lane];
             lane += 1;
         }
         result
     }
+}
 
-    /// Combines one value of each thread of the workgroup through shared memory. The result is in the hand of the
-    /// workgroup's first thread, the others get none.
-    ///
-    /// Every thread of the workgroup must come here equally often. `combine` must be associative and commutative up to
-    /// rounding. Takes the team: the tile in shared memory serves one reduction a launch.
+/// One workgroup, which works on one item with `SHARED` numbers of memory in common.
+///
+/// The body that gets it is the same for every thread of the group. It fills shared memory ([`Group::stage`]) and then
+/// lets each member work ([`Group::each`]); only there is one thread told from another, and only there can shared memory
+/// be read. No thread can therefore read what another has not written yet, or miss a barrier.
+pub struct Group<const SHARED: usize> {
+    index: usize,
+    dimensions: Dimensions,
+    place: Place,
+    tile: *mut f64,
+    used: usize,
+}
+
+impl<const SHARED: usize> Shape for Group<SHARED> {
+    const LAYOUT: Layout = Layout::Groups;
+
     #[inline(always)]
-    pub fn reduce(self, value: f64, combine: impl Fn(f64, f64) -> f64) -> Option<f64> {
-        device::reduce_block(self.place, self.dimensions.block, value, combine)
+    unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
+        place.groups::<SHARED>(dimensions, |index, tile| body(Self { index, dimensions, place, tile, used: 0 }));
+    }
+}
+
+impl<const SHARED: usize> Group<SHARED> {
+    /// The item that this group works on.
+    #[inline(always)]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Fills `LEN` numbers of shared memory with `value(0)`, `value(1)`, …: the members share the work out.
+    ///
+    /// `Sync` keeps a closure from telling the body, through a cell, which thread it ran in.
+    #[inline(always)]
+    pub fn stage<const LEN: usize>(&mut self, value: impl Fn(usize) -> f64 + Sync) -> Tile<LEN> {
+        require(LEN <= SHARED - self.used);
+        // SAFETY: just checked: these elements are this call's alone, and each is written by one member.
+        let pointer = unsafe { self.tile.add(self.used) };
+        self.used += LEN;
+        self.place.each_of(LEN, self.dimensions, |index| {
+            // SAFETY: index < LEN.
+            unsafe { *pointer.add(index) = value(index) }
+        });
+        Tile { pointer }
+    }
+
+    /// Runs `body` once for each member of the group, after all of them have filled their part of shared memory.
+    #[inline(always)]
+    pub fn each(self, body: impl Fn(&Member) + Sync) {
+        device::barrier();
+        self.place.members(self.dimensions, |index| {
+            body(&Member { group: self.index, members: self.dimensions.members(), index, not_send: PhantomData });
+        });
+    }
+}
+
+/// `LEN` numbers in a workgroup's shared memory. They are read in [`Group::each`].
+pub struct Tile<const LEN: usize> {
+    pointer: *const f64,
+}
+
+// SAFETY: it is read only, by members, who exist behind the barrier.
+unsafe impl<const LEN: usize> Sync for Tile<LEN> {}
+
+impl<const LEN: usize> Tile<LEN> {
+    /// Number `index`, checked.
+    #[inline(always)]
+    pub fn get(&self, _: &Member, index: usize) -> f64 {
+        require(index < LEN);
+        // SAFETY: just checked; all of the tile was written before the barrier behind which members exist.
+        unsafe { *self.pointer.add(index) }
+    }
+}
+
+/// One thread of a workgroup.
+pub struct Member {
+    group: usize,
+    members: usize,
+    index: usize,
+    not_send: NotSend,
+}
+
+impl Member {
+    /// Its place in the group.
+    #[inline(always)]
+    pub fn index(&self) -> usize {
+        self.index
+    }
+
+    /// Its group.
+    #[inline(always)]
+    pub fn group(&self) -> usize {
+        self.group
+    }
+
+    /// The number of members.
+    #[inline(always)]
+    pub fn members(&self) -> usize {
+        self.members
     }
 }
 
 /// The `part`-th of `parts` nearly equal pieces of `0..items`.
 #[inline]
 pub fn piece(items: usize, part: usize, parts: usize) -> Range<usize> {
+    let parts = parts.max(1);
     let (size, rest) = (items / parts, items % parts);
     let start = part * size + part.min(rest);
     start..start + size + usize::from(part < rest)

@@ -1,15 +1,15 @@
 //! The launch layer: all that stands between a kernel's file and a device or a clock.
 //!
 //! One source, built three ways:
-//! * for a GPU (`nvptx64`, `amdgpu`): no standard library, the entry point is a `gpu-kernel`;
-//! * for the host device (`--cfg device` on the host's target): a shared object that libomptarget's host plugin
-//!   loads, its entry point shares the items out over all cores;
-//! * for the bench driver (no `--cfg device`): data set-up, timing, checksums, the worker protocol and the runtimes.
+//! * for a device (`--cfg device`): on a GPU (`nvptx64`, `amdgpu`) the entry points are `gpu-kernel`s; for the host device
+//!   they share the items out over all cores. With `--cfg unchecked` the bounds checks are left out;
+//! * for std::offload's launches (`--cfg launcher`);
+//! * for the bench driver: data set-up, timing, checksums, the worker protocol and the runtimes.
 //!
 //! A kernel's file sees only the [`prelude`]; it names no vendor, no runtime and no ABI.
 
-#![cfg_attr(any(target_arch = "nvptx64", target_arch = "amdgpu"), no_std)]
-#![cfg_attr(any(target_arch = "nvptx64", target_arch = "amdgpu"), feature(core_intrinsics))]
+#![cfg_attr(any(device, launcher), no_std)]
+#![feature(core_intrinsics)]
 #![cfg_attr(target_arch = "nvptx64", feature(stdarch_nvptx))]
 #![cfg_attr(target_arch = "amdgpu", feature(stdarch_amdgpu))]
 #![allow(internal_features)]
@@ -18,27 +18,31 @@ pub mod arguments;
 pub mod initial;
 pub mod kernel;
 pub mod launch;
+#[cfg(launcher)]
+pub mod launcher;
 pub mod math;
+pub mod sizes;
 
 #[cfg_attr(target_arch = "nvptx64", path = "device/nvptx64.rs")]
 #[cfg_attr(target_arch = "amdgpu", path = "device/amdgpu.rs")]
 #[cfg_attr(not(any(target_arch = "nvptx64", target_arch = "amdgpu")), path = "device/host.rs")]
 pub mod device;
 
-#[cfg(not(device))]
+#[cfg(not(any(device, launcher)))]
 pub mod bench;
 
 /// What a kernel's file needs.
 pub mod prelude {
-    pub use crate::arguments::{In, Out, Sum};
-    pub use crate::initial::{ramp, random_values, scalar, zeros};
+    pub use crate::arguments::{Distinct, In, In2, Out, Out2, Out3, OutGroup, Scatter, Sum};
+    pub use crate::initial::{computed, constant, indices_32, indices_64, ramp, random_values, scalar, zeros};
     pub use crate::kernel;
-    pub use crate::kernel::{Bytes, Kernel};
-    pub use crate::launch::{Item, Team};
-    pub use crate::math::exp;
+    pub use crate::kernel::{Bytes, Kernel, Launch, Launcher, part, whole};
+    pub use crate::launch::{Group, Item, Item2, Item3, Team};
+    pub use crate::math::{exp, sqrt};
+    pub use crate::sizes::{Mesh, cube_edge, square_edge};
 }
 
-#[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
+#[cfg(any(device, launcher))]
 #[panic_handler]
 fn panic(_: &core::panic::PanicInfo) -> ! {
     device::trap()

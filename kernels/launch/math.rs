@@ -1,4 +1,5 @@
-//! Functions that a device's math library computes: libdevice for NVIDIA, ocml for AMD, libm for the host.
+//! Mathematical functions: those of the hardware, and those that a device's math library computes (libdevice for
+//! NVIDIA, ocml for AMD, libm for the host).
 
 #[cfg(target_arch = "nvptx64")]
 unsafe extern "C" {
@@ -22,4 +23,10 @@ unsafe extern "C" {
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
     library_exp(x)
+}
+
+/// The square root of `x`, correctly rounded on each device.
+#[inline(always)]
+pub fn sqrt(x: f64) -> f64 {
+    core::intrinsics::sqrtf64(x)
 }

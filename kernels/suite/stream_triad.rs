@@ -15,8 +15,7 @@ impl Kernel for Triad {
     const NAME: &'static str = "Stream_TRIAD";
     const DEFAULT_SIZE: usize = 1_000_000;
     const DEFAULT_REPS: usize = 1000;
-    const CHECKED: &'static str = "a";
-    type At = Item;
+    const CHECKED: &'static [&'static str] = &["a"];
 
     fn bytes(n: usize) -> Bytes {
         Bytes { read: 16 * n, written: 8 * n, ..Bytes::default() }
@@ -26,8 +25,16 @@ impl Kernel for Triad {
         2 * n
     }
 
+    fn repetition(n: usize, launcher: &mut impl Launcher) {
+        launcher.launch::<Self>(n);
+    }
+}
+
+impl Launch for Triad {
+    type At = Item;
+
     fn run(self, item: Item) {
-        let Self { mut a, b, c, alpha } = self;
+        let Self { a, b, c, alpha } = self;
         a.set(item, b[item] + alpha * c[item]);
     }
 }

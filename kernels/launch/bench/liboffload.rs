@@ -1,65 +1,89 @@
 //! The runtime `rust_liboffload`: liboffload called by hand. Launches are asynchronous in one queue.
 
+use std::collections::HashMap;
 use std::ffi::{CString, c_void};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
-use super::arguments::{Argument, Slot};
 use super::ol::{self, Handle};
 use super::ol_launch::{self, Extent, LaunchSize};
-use super::runtime::{Device, Failure, Region, Runtime};
-use crate::launch::Dimensions;
+use super::runtime::{Device, Failure, Problem, Region, Runtime};
+use super::schedule::Word;
 
-/// liboffload, with one program loaded.
+/// liboffload, with the programs that were loaded.
+#[derive(Default)]
 pub struct Liboffload {
-    entry: &'static str,
-    images: PathBuf,
     opened: Option<Opened>,
-    /// Device memory of each argument: null for a scalar.
-    memory: Vec<*mut c_void>,
-    /// The kernel's arguments as they lie in the entry point's parameter space; the last three are the dimensions.
-    parameters: Vec<u64>,
+    /// Programs by image file.
+    programs: HashMap<PathBuf, Handle>,
+    /// The image of the point.
+    image: PathBuf,
+    /// Device memory of each datum, null for a scalar; and of its kept copy.
+    memory: Vec<Memory>,
+    launches: Vec<Launch>,
 }
 
 struct Opened {
-    arch: String,
     device: Device,
     handle: Handle,
     host: Handle,
     queue: Handle,
+}
+
+#[derive(Clone, Copy)]
+struct Memory {
+    pointer: *mut c_void,
+    size: usize,
+    kept: *mut c_void,
+}
+
+struct Launch {
     kernel: Handle,
+    /// The arguments as they lie in the entry point's parameter space.
+    parameters: Vec<u64>,
+    size: LaunchSize,
 }
 
 impl Liboffload {
-    /// For the kernel whose entry point is `entry`.
-    pub fn new(entry: &'static str) -> Self {
-        Self { entry, images: PathBuf::from("images"), opened: None, memory: Vec::new(), parameters: Vec::new() }
-    }
-
     fn opened(&self) -> &Opened {
         self.opened.as_ref().expect("a point opens the device first")
     }
 
-    fn load(&self, vendor: &str, arch: &str) -> Result<Opened, Failure> {
-        let found = ol::device_of(vendor)?;
-        if !found.device.arch.starts_with(arch) {
-            return Err(Failure::wrong_device(format!("asked for {arch}, found {}", found.device.arch)));
-        }
-        let host = ol::device_of("host")?.handle;
-        let path = self.images.join(format!("{arch}.img"));
-        let image = std::fs::read(&path).map_err(|error| Failure::crashed(format!("{}: {error}", path.display())))?;
-        let name = CString::new(self.entry).expect("a Rust identifier");
-        let (mut program, mut kernel, mut queue) = (null_mut(), null_mut(), null_mut());
-        // SAFETY: handles come from the library, the image outlives the call that reads it.
-        unsafe {
-            ol_launch::olCreateProgram(found.handle, image.as_ptr().cast(), image.len(), &raw mut program)
-                .check("loading the image")?;
-            ol_launch::olGetSymbol(program, name.as_ptr(), ol_launch::SYMBOL_KIND_KERNEL, &raw mut kernel)
-                .check("finding the kernel")?;
-            ol_launch::olCreateQueue(found.handle, &raw mut queue).check("making a queue")?;
-        }
-        Ok(Opened { arch: arch.to_owned(), handle: found.handle, device: found.device, host, queue, kernel })
+    fn allocate(&self, size: usize) -> Result<*mut c_void, Failure> {
+        let mut pointer = null_mut();
+        // SAFETY: the handle is the library's.
+        unsafe { ol_launch::olMemAlloc(self.opened().handle, ol_launch::ALLOC_TYPE_DEVICE, size, &raw mut pointer) }
+            .check("allocating device memory")?;
+        Ok(pointer)
     }
+
+    fn copy(
+        &self,
+        to: *mut c_void,
+        to_device: Handle,
+        from: *const c_void,
+        from_device: Handle,
+        size: usize,
+    ) -> Result<(), Failure> {
+        // SAFETY: callers name memory that is as large, and keep it until the queue is synchronised.
+        unsafe { ol_launch::olMemcpy(self.opened().queue, to, to_device, from, from_device, size) }.check("copying")
+    }
+}
+
+fn open_device(vendor: &str, arch: &str) -> Result<Opened, Failure> {
+    let found = ol::device_of(vendor)?;
+    if !found.device.arch.starts_with(arch) {
+        return Err(Failure::wrong_device(format!("asked for {arch}, found {}", found.device.arch)));
+    }
+    let host = ol::device_of("host")?.handle;
+    let mut queue = null_mut();
+    // SAFETY: the handle is the library's.
+    unsafe { ol_launch::olCreateQueue(found.handle, &raw mut queue) }.check("making a queue")?;
+    Ok(Opened { device: found.device, handle: found.handle, host, queue })
+}
+
+fn extent([x, y, z]: [u32; 3]) -> Extent {
+    Extent { x, y, z }
 }
 
 impl Runtime for Liboffload {
@@ -71,109 +95,112 @@ impl Runtime for Liboffload {
         "liboffload".into()
     }
 
-    fn use_images(&mut self, folder: PathBuf) {
-        self.images = folder;
-    }
-
-    fn open(&mut self, vendor: &str, arch: &str) -> Result<Device, Failure> {
+    fn open(&mut self, vendor: &str, arch: &str, part: &Path) -> Result<Device, Failure> {
         if vendor == "host" {
             return Err(Failure::unsupported("liboffload's host device runs no kernels"));
         }
-        if self.opened.as_ref().is_none_or(|opened| opened.device.vendor != vendor || opened.arch != arch) {
-            self.opened = Some(self.load(vendor, arch)?);
+        if self.opened.as_ref().is_none_or(|opened| opened.device.vendor != vendor) {
+            self.opened = Some(open_device(vendor, arch)?);
         }
+        if !self.programs.contains_key(part) {
+            let image =
+                std::fs::read(part).map_err(|error| Failure::crashed(format!("{}: {error}", part.display())))?;
+            let mut program = null_mut();
+            // SAFETY: the image outlives the call that reads it.
+            unsafe {
+                ol_launch::olCreateProgram(self.opened().handle, image.as_ptr().cast(), image.len(), &raw mut program)
+            }
+            .check("loading the image")?;
+            self.programs.insert(part.to_owned(), program);
+        }
+        self.image = part.to_owned();
         Ok(self.opened().device.clone())
     }
 
-    fn prepare(&mut self, arguments: &[Argument], slots: &[Slot], region: Region) -> Result<(), Failure> {
-        if region == Region::WithTransfers {
+    fn prepare(&mut self, problem: &Problem) -> Result<(), Failure> {
+        if problem.region == Region::WithTransfers {
             return Err(Failure::unsupported("rust_liboffload measures with the data on the device"));
         }
-        // libomptarget passes a pointer first, and the entry point is the same for both runtimes.
-        self.parameters = vec![0];
-        for (_, slot) in arguments.iter().zip(slots) {
-            match slot {
-                Slot::Scalar(value) => {
-                    self.memory.push(null_mut());
-                    self.parameters.push(value.to_bits());
-                }
-                Slot::Array(array) => {
-                    let mut pointer = null_mut();
-                    // SAFETY: the handle is the library's.
-                    unsafe {
-                        ol_launch::olMemAlloc(
-                            self.opened().handle,
-                            ol_launch::ALLOC_TYPE_DEVICE,
-                            size_of_val(&**array),
-                            &raw mut pointer,
-                        )
-                    }
-                    .check("allocating device memory")?;
-                    self.memory.push(pointer);
-                    self.parameters.extend([pointer as u64, array.len() as u64]);
-                }
-            }
+        for values in problem.values {
+            let size = values.bytes().len();
+            let pointer = if size == 0 { null_mut() } else { self.allocate(size)? };
+            self.memory.push(Memory { pointer, size, kept: null_mut() });
+        }
+        let program = self.programs[&self.image];
+        let mut kernels = Vec::new();
+        for entry in problem.entries {
+            let name = CString::new(*entry).expect("a Rust identifier");
+            let mut kernel = null_mut();
+            // SAFETY: the program is the library's, the name a C string.
+            unsafe { ol_launch::olGetSymbol(program, name.as_ptr(), ol_launch::SYMBOL_KIND_KERNEL, &raw mut kernel) }
+                .check("finding the kernel")?;
+            kernels.push(kernel);
+        }
+        for step in problem.steps {
+            let word = |word: &Word| match *word {
+                Word::Pointer { datum, offset } => self.memory[datum].pointer as u64 + offset as u64,
+                Word::Value(value) => value,
+            };
+            self.launches.push(Launch {
+                kernel: kernels[step.launch],
+                // libomptarget passes a pointer first, and the entry point is the same for both runtimes.
+                parameters: [0].into_iter().chain(step.words.iter().map(word)).collect(),
+                size: LaunchSize {
+                    dimensions: 3,
+                    groups: extent(step.grid),
+                    group: extent(step.block),
+                    dynamic_shared_memory: 0,
+                },
+            });
         }
         Ok(())
     }
 
-    fn write(&mut self, position: usize, values: &[f64]) -> Result<(), Failure> {
-        let opened = self.opened();
-        // SAFETY: the bench driver writes what it had prepared, and keeps the source until it synchronises.
-        unsafe {
-            ol_launch::olMemcpy(
-                opened.queue,
-                self.memory[position],
-                opened.handle,
-                values.as_ptr().cast(),
-                opened.host,
-                size_of_val(values),
-            )
-        }
-        .check("copying to the device")
+    fn write(&mut self, position: usize, bytes: &[u8]) -> Result<(), Failure> {
+        let Opened { handle, host, .. } = *self.opened();
+        self.copy(self.memory[position].pointer, handle, bytes.as_ptr().cast(), host, bytes.len())
     }
 
-    fn read(&mut self, position: usize, values: &mut [f64]) -> Result<(), Failure> {
-        let opened = self.opened();
-        // SAFETY: as above; the queue is synchronised before the values are used.
-        unsafe {
-            ol_launch::olMemcpy(
-                opened.queue,
-                values.as_mut_ptr().cast(),
-                opened.host,
-                self.memory[position],
-                opened.handle,
-                size_of_val(values),
-            )
-            .check("copying from the device")?;
-        }
+    fn read(&mut self, position: usize, bytes: &mut [u8]) -> Result<(), Failure> {
+        let Opened { handle, host, .. } = *self.opened();
+        self.copy(bytes.as_mut_ptr().cast(), host, self.memory[position].pointer, handle, bytes.len())?;
         self.synchronise()
     }
 
-    fn launch(&mut self, dimensions: Dimensions) -> Result<(), Failure> {
-        let opened = self.opened.as_ref().expect("a point opens the device first");
-        let first = self.parameters.len();
-        self.parameters.extend([dimensions.items, dimensions.grid, dimensions.block].map(|number| number as u64));
-        let one = |x| Extent { x, y: 1, z: 1 };
-        let size = LaunchSize {
-            dimensions: 1,
-            groups: one(dimensions.grid as u32),
-            group: one(dimensions.block as u32),
-            dynamic_shared_memory: 0,
+    fn keep(&mut self, position: usize) -> Result<bool, Failure> {
+        let Memory { pointer, size, .. } = self.memory[position];
+        let Ok(kept) = self.allocate(size) else {
+            return Ok(false);
         };
-        // SAFETY: the parameters are laid out as the entry point declares them; the library copies them.
-        let status = unsafe {
-            ol_launch::olLaunchKernel(
-                opened.queue,
-                opened.handle,
-                opened.kernel,
-                self.parameters.as_ptr().cast(),
-                size_of_val(&*self.parameters),
-                &raw const size,
-            )
-        };
-        self.parameters.truncate(first);
-        status.check("launching")
+        self.memory[position].kept = kept;
+        let handle = self.opened().handle;
+        self.copy(kept, handle, pointer, handle, size)?;
+        Ok(true)
+    }
+
+    fn restore(&mut self, position: usize) -> Result<(), Failure> {
+        let Memory { pointer, size, kept } = self.memory[position];
+        let handle = self.opened().handle;
+        self.copy(pointer, handle, kept, handle, size)
+    }
+
+    fn repetition(&mut self) -> Result<(), Failure> {
+        let opened = self.opened();
+        for launch in &self.launches {
+            // SAFETY: the parameters are laid out as the entry point declares them; the library copies them.
+            unsafe {
+                ol_launch::olLaunchKernel(
+                    opened.queue,
+                    opened.handle,
+                    launch.kernel,
+                    launch.parameters.as_ptr().cast(),
+                    size_of_val(&*launch.parameters),
+                    &raw const launch.size,
+                )
+            }
+            .check("launching")?;
+        }
+        Ok(())
     }
 
     fn synchronise(&mut self) -> Result<(), Failure> {
@@ -182,9 +209,12 @@ impl Runtime for Liboffload {
     }
 
     fn release(&mut self) {
-        for pointer in self.memory.drain(..).filter(|pointer| !pointer.is_null()) {
-            // SAFETY: allocated by `prepare`, freed once.
-            let _ = unsafe { ol_launch::olMemFree(pointer) }.check("freeing device memory");
+        self.launches.clear();
+        for memory in self.memory.drain(..) {
+            for pointer in [memory.pointer, memory.kept].into_iter().filter(|pointer| !pointer.is_null()) {
+                // SAFETY: allocated by `prepare` or `keep`, freed once.
+                let _ = unsafe { ol_launch::olMemFree(pointer) }.check("freeing device memory");
+            }
         }
     }
 }

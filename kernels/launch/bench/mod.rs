@@ -1,15 +1,17 @@
 //! The bench driver: a worker that reads points, measures them and writes records, one JSON line each.
 //!
-//! `worker --list` prints the kernel's metadata. `worker [--images FOLDER]` serves points from standard input until it
-//! ends. The driver is the same for every variant; what differs is the [`Runtime`] that launches.
+//! `worker --list` prints the kernel's metadata. `worker [--folder FOLDER]` serves points from standard input until it
+//! ends. The driver is the same for every variant; what differs is the [`Runtime`](runtime::Runtime) that launches.
 
 pub mod arguments;
 mod checksum;
 mod data;
 mod json;
+mod library;
 mod measure;
 mod protocol;
 pub mod runtime;
+mod schedule;
 
 #[cfg(any(std_offload, liboffload))]
 mod nvidia;
@@ -19,59 +21,71 @@ mod ol;
 mod ol_launch;
 
 #[cfg(liboffload)]
-pub mod liboffload;
+mod emulated;
+#[cfg(liboffload)]
+mod liboffload;
 #[cfg(native)]
-pub mod native;
+mod native;
 #[cfg(std_offload)]
-pub mod offload;
+mod offload;
+
+#[cfg(liboffload)]
+type ThisRuntime = emulated::LiboffloadOrEmulated;
+#[cfg(native)]
+type ThisRuntime = native::Native;
+#[cfg(std_offload)]
+type ThisRuntime = offload::Offload;
 
 use std::io::{BufRead, Write};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use crate::kernel::Kernel;
-use arguments::Described;
+use arguments::{Described, Description};
 use json::Value;
+use measure::Driver;
 use protocol::{Point, Record};
-use runtime::Runtime;
 
-/// Runs the worker of kernel `K` on `runtime`.
-pub fn main<K: Kernel + Described, R: Runtime>(runtime: R) -> ExitCode {
-    match serve::<K, R>(runtime, std::env::args().skip(1)) {
+/// Runs the worker of kernel `K`.
+pub fn main<K: Described>() -> ExitCode {
+    let kernel = Description::of::<K>();
+    match serve(kernel, &mut std::env::args().skip(1)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(message) => {
-            eprintln!("{}: {message}", K::NAME);
+            eprintln!("{}: {message}", kernel.name);
             ExitCode::from(2)
         }
     }
 }
 
-fn serve<K: Kernel + Described, R: Runtime>(
-    mut runtime: R,
-    mut arguments: impl Iterator<Item = String>,
-) -> Result<(), String> {
+fn serve(kernel: Description, arguments: &mut dyn Iterator<Item = String>) -> Result<(), String> {
+    let mut folder = PathBuf::new();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--list" => {
-                println!("{}", protocol::metadata::<K>(&runtime.variant()));
+                println!("{}", protocol::metadata(&kernel));
                 return Ok(());
             }
-            "--images" => runtime.use_images(arguments.next().ok_or("--images needs a folder")?.into()),
+            "--folder" => folder = arguments.next().ok_or("--folder needs a folder")?.into(),
             "--help" => {
                 println!(
-                    "usage: WORKER --list | [--images FOLDER]   points on standard input, records on standard output"
+                    "usage: WORKER --list | [--folder FOLDER]   points on standard input, records on standard output;\n\
+                     what a point names as its part lies in the folder"
                 );
                 return Ok(());
             }
             other => return Err(format!("unknown argument {other:?}, see --help")),
         }
     }
+    let mut driver = Driver::new(kernel, ThisRuntime::default());
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| format!("standard input: {error}"))?;
         if line.trim().is_empty() {
             continue;
         }
-        let point = Value::parse(&line).and_then(Point::new).map_err(|error| format!("bad point: {error}: {line}"))?;
-        let record: Record = measure::measure::<K, R>(&mut runtime, point);
+        let point = Value::parse(&line)
+            .and_then(|value| Point::new(value, &folder))
+            .map_err(|error| format!("bad point: {error}: {line}"))?;
+        let record: Record = driver.measure(point);
         let mut out = std::io::stdout().lock();
         writeln!(out, "{record}").and_then(|()| out.flush()).map_err(|error| format!("standard output: {error}"))?;
     }

@@ -1,19 +1,16 @@
 //! What liboffload neither tells of an NVIDIA GPU nor lets be chosen, asked of the driver itself (cuda.h).
 
-use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
+use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::path::Path;
 use std::ptr::null_mut;
+
+use super::library::Library;
 
 type Handle = *mut c_void;
 
-const RTLD_NOW: c_int = 2;
 const ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR: c_int = 75;
 const ATTRIBUTE_COMPUTE_CAPABILITY_MINOR: c_int = 76;
 const CTX_SCHED_SPIN: c_uint = 1;
-
-unsafe extern "C" {
-    fn dlopen(file: *const c_char, mode: c_int) -> Handle;
-    fn dlsym(library: Handle, symbol: *const c_char) -> *mut c_void;
-}
 
 /// Waits for the GPU spin from here on, as those of CUDA's own runtime do. To be called before a runtime opens a device.
 ///
@@ -26,7 +23,7 @@ pub fn spin_while_waiting() {
 
 /// # Safety
 /// `driver` is the driver's library.
-unsafe fn retain_contexts(driver: Handle) -> Option<()> {
+unsafe fn retain_contexts(driver: Library) -> Option<()> {
     // SAFETY: as the caller's.
     unsafe {
         let set_flags: unsafe extern "C" fn(c_int, c_uint) -> c_int =
@@ -65,15 +62,13 @@ pub fn identity(uid: &str) -> Option<(String, String)> {
 }
 
 /// The driver's library, if this machine has one.
-fn driver() -> Option<Handle> {
-    // SAFETY: the name is a C string.
-    let driver = unsafe { dlopen(c"libcuda.so.1".as_ptr(), RTLD_NOW) };
-    (!driver.is_null()).then_some(driver)
+fn driver() -> Option<Library> {
+    Library::open(Path::new("libcuda.so.1")).ok()
 }
 
 /// # Safety
 /// `driver` is the driver's library.
-unsafe fn devices(driver: Handle) -> Option<Vec<c_int>> {
+unsafe fn devices(driver: Library) -> Option<Vec<c_int>> {
     // SAFETY: as the caller's.
     unsafe {
         let init: unsafe extern "C" fn(c_uint) -> c_int = function(driver, c"cuInit")?;
@@ -93,12 +88,9 @@ unsafe fn devices(driver: Handle) -> Option<Vec<c_int>> {
 
 /// # Safety
 /// `F` is the type of a pointer to the function of that name.
-unsafe fn function<F: Copy>(library: Handle, name: &CStr) -> Option<F> {
-    // SAFETY: the library was opened; a pointer to a function is as large as one to data on this system.
-    unsafe {
-        let symbol = dlsym(library, name.as_ptr());
-        (!symbol.is_null()).then(|| std::mem::transmute_copy(&symbol))
-    }
+unsafe fn function<F: Copy>(library: Library, name: &CStr) -> Option<F> {
+    // SAFETY: the caller's promise.
+    unsafe { library.function(name) }.ok()
 }
 
 fn succeeded(code: c_int) -> Option<()> {

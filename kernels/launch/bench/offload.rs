@@ -1,11 +1,14 @@
 //! The runtime `rust_offload`: std::offload, that is the mappings and launches that rustc generates, on libomptarget.
 
+use std::collections::HashMap;
 use std::ffi::{CStr, c_char, c_int, c_void};
+use std::path::{Path, PathBuf};
 
-use super::arguments::{Argument, Role, Slot};
+use super::arguments::Values;
+use super::library::Library;
 use super::ol::{self, Found};
-use super::runtime::{Device, Failure, Region, Runtime};
-use crate::launch::Dimensions;
+use super::runtime::{Device, Failure, Problem, Region, Runtime};
+use super::schedule::{Step, Word};
 
 unsafe extern "C" {
     safe fn omp_get_num_devices() -> c_int;
@@ -36,24 +39,68 @@ unsafe extern "C" {
 /// How libomptarget's host plugin begins the name of a device.
 const HOST_UID: &str = "x86_64-";
 
-/// std::offload with one kernel's launch.
+/// A launcher's launch (`ironsweep_offload`): its number, its words, the grid and the block.
+type Launch = unsafe extern "C" fn(usize, *const u64, *const u32);
+
+/// std::offload, with the launchers that were loaded.
+#[derive(Default)]
 pub struct Offload {
-    launch: fn(&mut [Slot], Dimensions),
+    /// Launchers by file.
+    launchers: HashMap<PathBuf, Launch>,
+    launch: Option<Launch>,
     opened: Option<(Device, c_int)>,
-    /// The host side of the mappings.
-    slots: Vec<Slot>,
-    /// The device side, for arrays that stay there.
-    resident: Vec<Option<*mut c_void>>,
+    memory: Vec<Memory>,
+    launches: Vec<(usize, Vec<u64>, [u32; 6])>,
+}
+
+/// One datum.
+struct Memory {
+    /// What each launch maps to the device and back, where the datum does not stay there.
+    host: Option<Values>,
+    /// Where it stays on the device: the host's address that stands for it, and the device's.
+    resident: Option<(*const c_void, *mut c_void)>,
+    size: usize,
+    kept: *mut c_void,
 }
 
 impl Offload {
-    /// For a kernel whose launch the macro made.
-    pub fn new(launch: fn(&mut [Slot], Dimensions)) -> Self {
-        Self { launch, opened: None, slots: Vec::new(), resident: Vec::new() }
-    }
-
     fn number(&self) -> c_int {
         self.opened.as_ref().expect("a point opens the device first").1
+    }
+
+    /// Memory on the device, if there is enough.
+    fn allocate(&self, size: usize) -> Option<*mut c_void> {
+        // SAFETY: any size may be asked for.
+        let memory = unsafe { omp_target_alloc(size, self.number()) };
+        (!memory.is_null()).then_some(memory)
+    }
+
+    /// Keeps a datum on the device: launches find it there by its address on the host.
+    fn settle(&self, values: &Values) -> Result<(*const c_void, *mut c_void), Failure> {
+        let (pointer, size) = (values.bytes().as_ptr().cast(), values.bytes().len());
+        let memory =
+            self.allocate(size).ok_or_else(|| Failure::out_of_memory(format!("{size} bytes on the device")))?;
+        // SAFETY: the driver keeps the array until `release` has ended the association.
+        match unsafe { omp_target_associate_ptr(pointer, memory, size, 0, self.number()) } {
+            0 => Ok((pointer, memory)),
+            _ => {
+                // SAFETY: just allocated.
+                unsafe { omp_target_free(memory, self.number()) };
+                Err(Failure::crashed("no association with device memory"))
+            }
+        }
+    }
+
+    fn words(&self, step: &Step, values: &[Values]) -> Vec<u64> {
+        let word = |word: &Word| match *word {
+            // Launches name arrays by their addresses on the host.
+            Word::Pointer { datum, offset } => {
+                let array = self.memory[datum].host.as_ref().unwrap_or(&values[datum]);
+                array.bytes().as_ptr() as u64 + offset as u64
+            }
+            Word::Value(value) => value,
+        };
+        step.words.iter().map(word).collect()
     }
 }
 
@@ -90,7 +137,17 @@ impl Runtime for Offload {
         "libomptarget".into()
     }
 
-    fn open(&mut self, vendor: &str, arch: &str) -> Result<Device, Failure> {
+    fn open(&mut self, vendor: &str, arch: &str, part: &Path) -> Result<Device, Failure> {
+        // libomptarget has only those devices for which an image is loaded.
+        if !self.launchers.contains_key(part) {
+            let failed = |error| Failure::crashed(format!("{}: {error}", part.display()));
+            // SAFETY: the macro `kernel!` declares the function so.
+            let launch = Library::open(part)
+                .and_then(|library| unsafe { library.function::<Launch>(c"ironsweep_offload") })
+                .map_err(failed)?;
+            self.launchers.insert(part.to_owned(), launch);
+        }
+        self.launch = self.launchers.get(part).copied();
         if self.opened.as_ref().is_none_or(|(device, _)| device.vendor != vendor) {
             let found = ol::device_of(vendor)?;
             if !found.device.arch.starts_with(arch) {
@@ -107,75 +164,80 @@ impl Runtime for Offload {
         Ok(self.opened.as_ref().expect("just set").0.clone())
     }
 
-    fn prepare(&mut self, arguments: &[Argument], slots: &[Slot], region: Region) -> Result<(), Failure> {
-        if region == Region::Kernel {
+    fn prepare(&mut self, problem: &Problem) -> Result<(), Failure> {
+        if problem.region == Region::Kernel {
             return Err(Failure::unsupported("std::offload waits for each launch"));
         }
-        self.slots = slots.to_vec();
-        let number = self.number();
-        for (argument, slot) in arguments.iter().zip(&self.slots) {
-            let mut resident = None;
+        for (position, values) in problem.values.iter().enumerate() {
+            let mut memory =
+                Memory { host: None, resident: None, size: values.bytes().len(), kept: std::ptr::null_mut() };
             // A reduction's result is mapped by each launch: that is its reset and its copy back.
-            if region == Region::LaunchSync && matches!(argument.role, Role::In | Role::Out) {
-                let (pointer, size) = (slot.array().as_ptr().cast(), size_of_val(slot.array()));
-                // SAFETY: the host array lives in `self.slots` until `release` has ended the association.
-                unsafe {
-                    let memory = omp_target_alloc(size, number);
-                    if memory.is_null() {
-                        return Err(Failure::out_of_memory(format!("{}: {size} bytes", argument.name)));
-                    }
-                    resident = Some(memory);
-                    if omp_target_associate_ptr(pointer, memory, size, 0, number) != 0 {
-                        omp_target_free(memory, number);
-                        return Err(Failure::crashed(format!("{}: no association with device memory", argument.name)));
-                    }
+            if problem.region == Region::LaunchSync && !problem.sums.contains(&position) {
+                if memory.size > 0 {
+                    memory.resident = Some(self.settle(values)?);
                 }
+            } else {
+                memory.host = Some(values.clone());
             }
-            self.resident.push(resident);
+            self.memory.push(memory);
+        }
+        for step in problem.steps {
+            let ([x, y, z], [i, j, k]) = (step.grid, step.block);
+            self.launches.push((step.launch, self.words(step, problem.values), [x, y, z, i, j, k]));
         }
         Ok(())
     }
 
-    fn write(&mut self, position: usize, values: &[f64]) -> Result<(), Failure> {
-        let Some(memory) = self.resident[position] else {
-            self.slots[position].array_mut().copy_from_slice(values);
-            return Ok(());
-        };
-        // SAFETY: `prepare` allocated as many elements as the slot has.
-        copied(unsafe {
-            omp_target_memcpy(
-                memory,
-                values.as_ptr().cast(),
-                size_of_val(values),
-                0,
-                0,
-                self.number(),
-                omp_get_initial_device(),
-            )
-        })
+    fn write(&mut self, position: usize, bytes: &[u8]) -> Result<(), Failure> {
+        let number = self.number();
+        let Memory { host, resident, .. } = &mut self.memory[position];
+        match (host, resident) {
+            (Some(host), _) => host.bytes_mut().copy_from_slice(bytes),
+            (None, Some((_, memory))) => {
+                copy((*memory, number), (bytes.as_ptr().cast(), omp_get_initial_device()), bytes.len())?;
+            }
+            (None, None) => {}
+        }
+        Ok(())
     }
 
-    fn read(&mut self, position: usize, values: &mut [f64]) -> Result<(), Failure> {
-        let Some(memory) = self.resident[position] else {
-            values.copy_from_slice(self.slots[position].array());
-            return Ok(());
-        };
-        // SAFETY: as above.
-        copied(unsafe {
-            omp_target_memcpy(
-                values.as_mut_ptr().cast(),
-                memory,
-                size_of_val(values),
-                0,
-                0,
-                omp_get_initial_device(),
-                self.number(),
-            )
-        })
+    fn read(&mut self, position: usize, bytes: &mut [u8]) -> Result<(), Failure> {
+        let number = self.number();
+        let Memory { host, resident, .. } = &self.memory[position];
+        match (host, resident) {
+            (Some(host), _) => bytes.copy_from_slice(host.bytes()),
+            (None, Some((_, memory))) => {
+                copy((bytes.as_mut_ptr().cast(), omp_get_initial_device()), (*memory, number), bytes.len())?;
+            }
+            (None, None) => {}
+        }
+        Ok(())
     }
 
-    fn launch(&mut self, dimensions: Dimensions) -> Result<(), Failure> {
-        (self.launch)(&mut self.slots, dimensions);
+    fn keep(&mut self, position: usize) -> Result<bool, Failure> {
+        let Memory { resident: Some((_, memory)), size, .. } = self.memory[position] else {
+            return Ok(false);
+        };
+        let Some(kept) = self.allocate(size) else {
+            return Ok(false);
+        };
+        self.memory[position].kept = kept;
+        copy((kept, self.number()), (memory, self.number()), size)?;
+        Ok(true)
+    }
+
+    fn restore(&mut self, position: usize) -> Result<(), Failure> {
+        let Memory { resident, size, kept, .. } = &self.memory[position];
+        let (_, memory) = resident.expect("only what stays on the device is kept");
+        copy((memory, self.number()), (*kept, self.number()), *size)
+    }
+
+    fn repetition(&mut self) -> Result<(), Failure> {
+        let launch = self.launch.expect("a point loads its launcher first");
+        for (number, words, shape) in &self.launches {
+            // SAFETY: the words are those of the launch, and the arrays live until `release`.
+            unsafe { launch(*number, words.as_ptr(), shape.as_ptr()) };
+        }
         Ok(())
     }
 
@@ -185,24 +247,29 @@ impl Runtime for Offload {
     }
 
     fn release(&mut self) {
+        self.launches.clear();
         let Some((_, number)) = self.opened else {
             return;
         };
-        for (slot, memory) in self.slots.iter().zip(self.resident.drain(..)) {
-            if let Some(memory) = memory {
-                // SAFETY: associated and allocated by `prepare`, ended once.
-                unsafe {
-                    omp_target_disassociate_ptr(slot.array().as_ptr().cast(), number);
+        for Memory { resident, kept, .. } in self.memory.drain(..) {
+            // SAFETY: associated and allocated by `prepare` and `keep`, ended once.
+            unsafe {
+                if let Some((pointer, memory)) = resident {
+                    omp_target_disassociate_ptr(pointer, number);
                     omp_target_free(memory, number);
+                }
+                if !kept.is_null() {
+                    omp_target_free(kept, number);
                 }
             }
         }
-        self.slots.clear();
     }
 }
 
-fn copied(code: c_int) -> Result<(), Failure> {
-    match code {
+/// Copies between memories, each on a device.
+fn copy(to: (*mut c_void, c_int), from: (*const c_void, c_int), size: usize) -> Result<(), Failure> {
+    // SAFETY: callers name memory that is as large.
+    match unsafe { omp_target_memcpy(to.0, from.0, size, 0, 0, to.1, from.1) } {
         0 => Ok(()),
         code => Err(Failure::crashed(format!("omp_target_memcpy returned {code}"))),
     }

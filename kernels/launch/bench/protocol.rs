@@ -1,13 +1,13 @@
 //! Points and records.
 
 use std::fmt::{self, Display, Formatter};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
-use super::arguments::Described;
+use super::arguments::Description;
 use super::data::Data;
 use super::json::Value;
 use super::runtime::Region;
-use crate::kernel::Kernel;
+use crate::kernel::{Field, Role};
 
 /// One measurement that is asked for.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct Point {
     pub kernel: String,
     pub device: String,
     pub arch: String,
+    /// The file with the variant's code.
+    pub part: PathBuf,
     pub size: usize,
     pub reps: usize,
     pub passes: usize,
@@ -29,7 +31,8 @@ pub struct Point {
 
 impl Point {
     /// Reads a point; says which member is missing or wrong.
-    pub fn new(value: Value) -> Result<Self, String> {
+    /// Its part lies in `folder`.
+    pub fn new(value: Value, folder: &Path) -> Result<Self, String> {
         let text = |key: &str| match value.get(key) {
             Some(Value::String(text)) => Ok(text.clone()),
             other => Err(format!("{key}: expected a string, found {other:?}")),
@@ -63,6 +66,7 @@ impl Point {
             kernel: text("kernel")?,
             device: text("device")?,
             arch: text("arch")?,
+            part: folder.join(text("part")?),
             size: positive("size")?,
             reps: positive("reps")?,
             passes: positive("passes")?,
@@ -106,14 +110,20 @@ impl Display for Record {
 }
 
 /// What `--list` prints.
-pub fn metadata<K: Kernel + Described>(variant: &str) -> Value {
+pub fn metadata(kernel: &Description) -> Value {
     let member = |name: &str, value: Value| (name.to_owned(), value);
+    let launch = |(entry, fields): &(&str, &[Field])| {
+        let words = fields.iter().map(|field| if field.role == Role::Scalar { 1 } else { 2 }).sum::<usize>();
+        Value::Object(vec![member("entry", (*entry).into()), member("words", words.into())])
+    };
     Value::Object(vec![
-        member("kernel", K::NAME.into()),
-        member("variant", variant.into()),
-        member("default_size", K::DEFAULT_SIZE.into()),
-        member("default_reps", K::DEFAULT_REPS.into()),
-        member("checked", K::CHECKED.into()),
-        member("parameters", K::describe(1).iter().map(|argument| argument.name).collect()),
+        member("kernel", kernel.name.into()),
+        member("default_size", kernel.default_size.into()),
+        member("default_reps", kernel.default_reps.into()),
+        member("checked", kernel.checked.iter().copied().collect()),
+        member("compared", kernel.compared.iter().copied().collect()),
+        member("blocks", kernel.blocks.iter().copied().collect()),
+        member("parameters", (kernel.data)(1).iter().map(|datum| datum.name).collect()),
+        member("launches", kernel.launches.iter().map(launch).collect()),
     ])
 }

@@ -1,10 +1,10 @@
 //! What a runtime does for the bench driver.
 
-use std::path::PathBuf;
+use std::path::Path;
 
-use super::arguments::{Argument, Slot};
+use super::arguments::Values;
 use super::json::Value;
-use crate::launch::Dimensions;
+use super::schedule::Step;
 
 /// Why a point has no measurement.
 #[derive(Clone, Debug, PartialEq)]
@@ -41,7 +41,7 @@ impl Failure {
 pub struct Device {
     pub name: String,
     pub uid: String,
-    /// `host`, `nvidia` or `amd`.
+    /// `host`, `nvidia`, `amd` or `amd_emulated`.
     pub vendor: String,
     /// For example `sm_90`; the runtime's word, empty where it has none.
     pub arch: String,
@@ -74,14 +74,29 @@ impl Device {
 pub enum Region {
     /// All repetitions are enqueued; the device is synchronised before and after.
     Kernel,
-    /// Each repetition is launched and waited for; the data stay on the device.
+    /// Each repetition is waited for; the data stay on the device.
     LaunchSync,
     /// Each repetition moves its data to the device and back.
     WithTransfers,
 }
 
-/// A runtime that holds one point's arguments on a device and launches its kernel there. Arguments are named by their
-/// position.
+/// What a point runs.
+pub struct Problem<'a> {
+    /// The initial data.
+    pub values: &'a [Values],
+    /// What one repetition launches.
+    pub steps: &'a [Step],
+    /// Data that are results of reductions.
+    pub sums: &'a [usize],
+    /// Entry points, by number.
+    pub entries: &'a [&'static str],
+    pub size: usize,
+    pub block: usize,
+    pub multiprocessors: usize,
+    pub region: Region,
+}
+
+/// A runtime that holds one point's data on a device and launches its kernels there. Data are named by their position.
 pub trait Runtime {
     /// The variant's name.
     fn variant(&self) -> String;
@@ -89,28 +104,32 @@ pub trait Runtime {
     /// The runtime's own name and version, for the record.
     fn version(&self) -> String;
 
-    /// Where the device images lie, for runtimes that load them from files.
-    fn use_images(&mut self, _: PathBuf) {}
+    /// Opens the device for `vendor` and `arch`, says what it is, and loads `part`: the file with this variant's code.
+    /// Called for every point; cheap after the first.
+    fn open(&mut self, vendor: &str, arch: &str, part: &Path) -> Result<Device, Failure>;
 
-    /// Opens the device for `vendor` and `arch`, and says what it is. Called for every point; cheap after the first.
-    fn open(&mut self, vendor: &str, arch: &str) -> Result<Device, Failure>;
+    /// Makes room for the data of a point.
+    fn prepare(&mut self, problem: &Problem) -> Result<(), Failure>;
 
-    /// Makes room for the arguments of a point, whose contents these are.
-    fn prepare(&mut self, arguments: &[Argument], slots: &[Slot], region: Region) -> Result<(), Failure>;
-
-    /// Copies an array to where the kernel finds it; done when the kernel runs.
-    fn write(&mut self, position: usize, values: &[f64]) -> Result<(), Failure>;
+    /// Copies an array to where the kernels find it; done when the next one runs. The source stays until then.
+    fn write(&mut self, position: usize, bytes: &[u8]) -> Result<(), Failure>;
 
     /// Copies an array back; done when it returns.
-    fn read(&mut self, position: usize, values: &mut [f64]) -> Result<(), Failure>;
+    fn read(&mut self, position: usize, bytes: &mut [u8]) -> Result<(), Failure>;
 
-    /// Launches the kernel once. Returns when it is enqueued, or done where the runtime knows no other way.
-    fn launch(&mut self, dimensions: Dimensions) -> Result<(), Failure>;
+    /// Keeps a copy of an array as it is now. False if there is no room for it.
+    fn keep(&mut self, position: usize) -> Result<bool, Failure>;
+
+    /// Makes an array again what it was when it was kept.
+    fn restore(&mut self, position: usize) -> Result<(), Failure>;
+
+    /// Runs one repetition. Returns when it is enqueued, or done where the runtime knows no other way.
+    fn repetition(&mut self) -> Result<(), Failure>;
 
     /// Waits for all that was enqueued.
     fn synchronise(&mut self) -> Result<(), Failure>;
 
-    /// Frees what `prepare` made.
+    /// Frees what `prepare` and `keep` made.
     fn release(&mut self);
 }
 

@@ -6,16 +6,30 @@ use crate::launch::Dimensions;
 
 #[path = "gpu.rs"]
 mod gpu;
-pub use gpu::{LANES, Place, Shared, atomic_add, reduce_block, trap};
+pub use gpu::{LANES, Place, Shared, atomic_add, barrier, run, sum_block, trap};
 
-/// This thread's position in the launch.
+/// The workgroup's number along an axis.
 #[inline(always)]
-pub fn place() -> Place {
-    Place { block: amdgpu::workgroup_id_x() as usize, thread: amdgpu::workitem_id_x() as usize }
+pub fn block_id(axis: usize) -> u32 {
+    match axis {
+        0 => amdgpu::workgroup_id_x(),
+        1 => amdgpu::workgroup_id_y(),
+        _ => amdgpu::workgroup_id_z(),
+    }
 }
 
-/// Runs one thread of a kernel: the hardware has already spread them over the device.
+/// The thread's number in its workgroup along an axis.
 #[inline(always)]
-pub fn run(_: Dimensions, thread: impl Fn(Place)) {
-    thread(place());
+pub fn thread_id(axis: usize) -> u32 {
+    match axis {
+        0 => amdgpu::workitem_id_x(),
+        1 => amdgpu::workitem_id_y(),
+        _ => amdgpu::workitem_id_z(),
+    }
+}
+
+/// Threads in a workgroup along an axis; this target has no register for it.
+#[inline(always)]
+pub fn threads(dimensions: Dimensions, axis: usize) -> usize {
+    dimensions.threads(axis)
 }

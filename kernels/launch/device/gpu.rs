@@ -1,44 +1,109 @@
 //! What GPUs of all vendors have in common.
 
+use super::{block_id, thread_id, threads};
 use crate::launch::{Dimensions, Share};
 
 /// Loads in flight in a thread that strides: with fewer, memory waits; more gain nothing (measured on an H200).
 pub const LANES: usize = 4;
 
 // Written in LLVM's own language, one file a vendor: Rust has no word for shared memory of static size, for a barrier
-// that orders memory on every vendor, or for a floating-point atomic.
+// that orders memory on every vendor, for a shuffle between lanes, or for a floating-point atomic.
 unsafe extern "C" {
     fn ironsweep_atomic_add_f64(pointer: *mut f64, value: f64);
-    fn ironsweep_barrier();
-    fn ironsweep_tile_f64() -> *mut f64;
+    safe fn ironsweep_barrier();
+    safe fn ironsweep_tile_256_f64() -> *mut f64;
+    safe fn ironsweep_tile_1024_f64() -> *mut f64;
+    safe fn ironsweep_lanes() -> usize;
+    /// The value of the lane `distance` on in the same warp; its own value where there is none.
+    safe fn ironsweep_shuffle_down_f64(value: f64, distance: u32) -> f64;
 }
 
-/// A thread's position: its workgroup, and its place in it.
+/// A thread's position. The hardware knows it.
 #[derive(Clone, Copy)]
-pub struct Place {
-    pub block: usize,
-    pub thread: usize,
-}
+pub struct Place(());
 
 impl Place {
+    /// This thread's.
     #[inline(always)]
-    fn first(self, dimensions: Dimensions) -> usize {
-        // Both factors fit in 32 bits, which lets the device multiply once instead of twice.
-        self.block as u32 as usize * dimensions.block as u32 as usize + self.thread
+    pub(super) fn here() -> Self {
+        Self(())
     }
 
-    /// At most one item: the launch has a thread for each.
+    /// The position along an axis, if workgroups are counted along `grid_axis`.
     #[inline(always)]
-    pub fn items(self, dimensions: Dimensions) -> core::option::IntoIter<usize> {
-        let index = self.first(dimensions);
-        (index < dimensions.items).then_some(index).into_iter()
+    fn index(self, dimensions: Dimensions, axis: usize, grid_axis: usize) -> usize {
+        // Both factors fit in 32 bits, which lets the device multiply once instead of twice.
+        block_id(grid_axis) as usize * threads(dimensions, axis) as u32 as usize + thread_id(axis) as usize
+    }
+
+    /// At most one item of a line: the launch has a thread for each.
+    #[inline(always)]
+    pub fn line(self, dimensions: Dimensions, body: impl Fn(usize)) {
+        let x = self.index(dimensions, 0, 0);
+        if x < dimensions.items[0] {
+            body(x);
+        }
+    }
+
+    /// At most one item of a plane.
+    #[inline(always)]
+    pub fn plane(self, dimensions: Dimensions, body: impl Fn(usize, usize)) {
+        let (x, y) = (self.index(dimensions, 0, 0), self.index(dimensions, 1, 1));
+        if x < dimensions.items[0] && y < dimensions.items[1] {
+            body(x, y);
+        }
+    }
+
+    /// At most one item of a volume; see [`Layout::Volume`](crate::launch::Layout::Volume).
+    #[inline(always)]
+    pub fn volume(self, dimensions: Dimensions, body: impl Fn(usize, usize, usize)) {
+        let (x, y, z) = (self.index(dimensions, 0, 2), self.index(dimensions, 1, 1), self.index(dimensions, 2, 0));
+        if x < dimensions.items[0] && y < dimensions.items[1] && z < dimensions.items[2] {
+            body(x, y, z);
+        }
+    }
+
+    /// The workgroup's own item, with its shared memory.
+    #[inline(always)]
+    pub fn groups<const SHARED: usize>(self, dimensions: Dimensions, body: impl Fn(usize, *mut f64)) {
+        const { assert!(SHARED <= 1024, "a workgroup shares at most 1024 numbers") };
+        let group = block_id(0) as usize;
+        if group < dimensions.items[0] {
+            body(group, if SHARED <= 256 { ironsweep_tile_256_f64() } else { ironsweep_tile_1024_f64() });
+        }
+    }
+
+    /// This thread's share of `0..count`, if the threads of its workgroup share it out.
+    #[inline(always)]
+    pub fn each_of(self, count: usize, dimensions: Dimensions, body: impl Fn(usize)) {
+        let mut index = thread_id(0) as usize;
+        while index < count {
+            body(index);
+            index += threads(dimensions, 0);
+        }
+    }
+
+    /// This thread as a member of its workgroup.
+    #[inline(always)]
+    pub fn members(self, _: Dimensions, body: impl Fn(usize)) {
+        body(thread_id(0) as usize);
     }
 
     /// Every item whose index is this thread's modulo the number of threads, so that neighbours read neighbours.
     #[inline(always)]
     pub fn share(self, dimensions: Dimensions) -> Share {
-        Share { next: self.first(dimensions), end: dimensions.items, stride: dimensions.grid * dimensions.block }
+        Share {
+            next: self.index(dimensions, 0, 0),
+            end: dimensions.items[0],
+            stride: dimensions.grid * threads(dimensions, 0),
+        }
     }
+}
+
+/// Runs one thread of a kernel: the hardware has already spread them over the device.
+#[inline(always)]
+pub fn run(_: Dimensions, thread: impl Fn(Place)) {
+    thread(Place::here());
 }
 
 /// An argument on its way from the entry point to a thread's body.
@@ -66,6 +131,12 @@ pub fn trap() -> ! {
     core::intrinsics::abort()
 }
 
+/// Waits for all threads of the workgroup, and for what they wrote.
+#[inline(always)]
+pub fn barrier() {
+    ironsweep_barrier();
+}
+
 /// Adds to `*pointer`, atomically for the whole device, in no particular order.
 ///
 /// # Safety
@@ -76,24 +147,37 @@ pub unsafe fn atomic_add(pointer: *mut f64, value: f64) {
     unsafe { ironsweep_atomic_add_f64(pointer, value) }
 }
 
-/// A tree over the workgroup's tile. The block is a power of two and at most 1024, which the bench driver sees to.
+/// The sum over the workgroup, for its first thread. All of its threads come here, once a launch; they are a multiple
+/// of a warp and at most 1024, which the bench driver sees to.
 #[inline(always)]
-pub fn reduce_block(place: Place, block: usize, value: f64, combine: impl Fn(f64, f64) -> f64) -> Option<f64> {
-    // SAFETY: the tile has 1024 elements and serves this reduction alone. In each step a thread reads what another
-    // wrote before the barrier; the slots that a step reads (half..) and writes (..half) are disjoint.
+pub fn sum_block(_: Place, members: usize, value: f64) -> Option<f64> {
+    let lanes = ironsweep_lanes();
+    let (thread, warps) = (thread_id(0) as usize, members / lanes);
+    let value = sum_warp(value, lanes);
+    let tile = ironsweep_tile_256_f64();
+    // SAFETY: the tile has room for one number a warp. Each is written by the warp's first thread, and read behind the
+    // barrier.
     unsafe {
-        let tile = ironsweep_tile_f64();
-        let own = tile.add(place.thread);
-        *own = value;
-        ironsweep_barrier();
-        let mut half = block / 2;
-        while half > 0 {
-            if place.thread < half {
-                *own = combine(*own, *own.add(half));
-            }
-            ironsweep_barrier();
-            half /= 2;
+        if thread % lanes == 0 {
+            *tile.add(thread / lanes) = value;
         }
-        (place.thread == 0).then(|| *tile)
+        barrier();
+        if thread < lanes {
+            let partial = if thread < warps { *tile.add(thread) } else { 0.0 };
+            let total = sum_warp(partial, lanes);
+            return (thread == 0).then_some(total);
+        }
     }
+    None
+}
+
+/// The sum over a warp, for its first lane.
+#[inline(always)]
+fn sum_warp(mut value: f64, lanes: usize) -> f64 {
+    let mut distance = lanes as u32 / 2;
+    while distance > 0 {
+        value += ironsweep_shuffle_down_f64(value, distance);
+        distance /= 2;
+    }
+    value
 }

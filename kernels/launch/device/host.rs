@@ -1,4 +1,4 @@
-//! The host as an offload device: all cores, one workgroup of one thread on each.
+//! The host as an offload device: all cores, one thread on each.
 //!
 //! libomptarget's host plugin calls a kernel's entry once, whatever the launch's dimensions; the entry spreads the
 //! items over the cores with the OpenMP runtime that libomptarget itself runs on.
@@ -20,18 +20,81 @@ pub struct Place {
 }
 
 impl Place {
-    /// A contiguous piece of the items.
+    /// This thread's piece of the numbers below `count`: contiguous, so that neighbours in memory stay on one core.
     #[inline(always)]
-    pub fn items(self, dimensions: Dimensions) -> Range<usize> {
-        piece(dimensions.items, self.thread, self.threads)
+    fn piece(self, count: usize) -> Range<usize> {
+        piece(count, self.thread, self.threads)
     }
 
-    /// The same piece: neighbours in memory stay on one core.
+    /// A piece of a line.
+    #[inline(always)]
+    pub fn line(self, dimensions: Dimensions, body: impl Fn(usize)) {
+        for x in self.piece(dimensions.items[0]) {
+            body(x);
+        }
+    }
+
+    /// Some rows of a plane.
+    #[inline(always)]
+    pub fn plane(self, dimensions: Dimensions, body: impl Fn(usize, usize)) {
+        let [width, height, _] = dimensions.items;
+        for y in self.piece(height) {
+            for x in 0..width {
+                body(x, y);
+            }
+        }
+    }
+
+    /// Some planes of a volume.
+    #[inline(always)]
+    pub fn volume(self, dimensions: Dimensions, body: impl Fn(usize, usize, usize)) {
+        let [width, height, depth] = dimensions.items;
+        for z in self.piece(depth) {
+            for y in 0..height {
+                for x in 0..width {
+                    body(x, y, z);
+                }
+            }
+        }
+    }
+
+    /// Some workgroups, one after another in the same memory.
+    #[inline(always)]
+    pub fn groups<const SHARED: usize>(self, dimensions: Dimensions, body: impl Fn(usize, *mut f64)) {
+        let mut tile = [0.0; SHARED];
+        for group in self.piece(dimensions.items[0]) {
+            body(group, tile.as_mut_ptr());
+        }
+    }
+
+    /// All of `0..count`: one thread is the whole workgroup.
+    #[inline(always)]
+    pub fn each_of(self, count: usize, _: Dimensions, body: impl Fn(usize)) {
+        for index in 0..count {
+            body(index);
+        }
+    }
+
+    /// All members of the workgroup, one after another.
+    #[inline(always)]
+    pub fn members(self, dimensions: Dimensions, body: impl Fn(usize)) {
+        for member in 0..dimensions.members() {
+            body(member);
+        }
+    }
+
+    /// A piece of a line.
     #[inline(always)]
     pub fn share(self, dimensions: Dimensions) -> Share {
-        let Range { start, end } = self.items(dimensions);
+        let Range { start, end } = self.piece(dimensions.items[0]);
         Share { next: start, end, stride: 1 }
     }
+}
+
+/// Threads in a workgroup along an axis.
+#[inline(always)]
+pub fn threads(dimensions: Dimensions, axis: usize) -> usize {
+    dimensions.threads(axis)
 }
 
 /// An argument on its way from the entry point to a thread's body.
@@ -79,8 +142,12 @@ pub fn run<F: Fn(Place) + Sync>(_: Dimensions, thread: F) {
 /// Ends the process: the worker's runner records the point as crashed.
 #[cold]
 pub fn trap() -> ! {
-    std::process::abort()
+    core::intrinsics::abort()
 }
+
+/// A workgroup is one thread here.
+#[inline(always)]
+pub fn barrier() {}
 
 /// Adds to `*pointer`, atomically, in no particular order.
 ///
@@ -95,6 +162,6 @@ pub unsafe fn atomic_add(pointer: *mut f64, value: f64) {
 
 /// A workgroup is one thread here: its value is the result.
 #[inline(always)]
-pub fn reduce_block(_: Place, _: usize, value: f64, _: impl Fn(f64, f64) -> f64) -> Option<f64> {
+pub fn sum_block(_: Place, _: usize, value: f64) -> Option<f64> {
     Some(value)
 }

@@ -6,17 +6,43 @@ use crate::launch::Dimensions;
 
 #[path = "gpu.rs"]
 mod gpu;
-pub use gpu::{LANES, Place, Shared, atomic_add, reduce_block, trap};
+pub use gpu::{LANES, Place, Shared, atomic_add, barrier, run, sum_block, trap};
 
-/// This thread's position in the launch.
+/// The workgroup's number along an axis.
 #[inline(always)]
-pub fn place() -> Place {
+pub fn block_id(axis: usize) -> u32 {
     // SAFETY: reading a special register has no precondition.
-    unsafe { Place { block: nvptx::_block_idx_x() as usize, thread: nvptx::_thread_idx_x() as usize } }
+    unsafe {
+        match axis {
+            0 => nvptx::_block_idx_x() as u32,
+            1 => nvptx::_block_idx_y() as u32,
+            _ => nvptx::_block_idx_z() as u32,
+        }
+    }
 }
 
-/// Runs one thread of a kernel: the hardware has already spread them over the device.
+/// The thread's number in its workgroup along an axis.
 #[inline(always)]
-pub fn run(_: Dimensions, thread: impl Fn(Place)) {
-    thread(place());
+pub fn thread_id(axis: usize) -> u32 {
+    // SAFETY: as above.
+    unsafe {
+        match axis {
+            0 => nvptx::_thread_idx_x() as u32,
+            1 => nvptx::_thread_idx_y() as u32,
+            _ => nvptx::_thread_idx_z() as u32,
+        }
+    }
+}
+
+/// Threads in a workgroup along an axis.
+#[inline(always)]
+pub fn threads(_: Dimensions, axis: usize) -> usize {
+    // SAFETY: as above.
+    unsafe {
+        match axis {
+            0 => nvptx::_block_dim_x() as usize,
+            1 => nvptx::_block_dim_y() as usize,
+            _ => nvptx::_block_dim_z() as usize,
+        }
+    }
 }

@@ -1,0 +1,279 @@
+//! What one repetition launches, worked out once a point: the arguments of every launch and its dimensions.
+
+use std::ops::Range;
+
+use super::arguments::{Datum, Description, Values};
+use super::runtime::{Device, Failure};
+use crate::kernel::{Field, Given, Items, Launch, Launcher, Role};
+use crate::launch::{Dimensions, Layout, Shape};
+
+/// Workgroups a multiprocessor gets from a launch whose threads stride over the items: what its 2048 threads hold in
+/// blocks of 256.
+const GROUPS_PER_MULTIPROCESSOR: usize = 8;
+/// Multiprocessors assumed where a runtime does not say.
+const SOME_MULTIPROCESSORS: usize = 128;
+
+/// One argument of a launch, as 64 bits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Word {
+    /// The address of the byte `offset` of a datum.
+    Pointer { datum: usize, offset: usize },
+    /// A length, a number's bits, or a dimension.
+    Value(u64),
+}
+
+/// One launch.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Step {
+    /// Its number among the kernel's launches.
+    pub launch: usize,
+    /// Its arguments and dimensions, in the order of the entry point, without the first pointer.
+    pub words: Vec<Word>,
+    /// Workgroups along x, y and z.
+    pub grid: [u32; 3],
+    /// Threads in a workgroup along x, y and z.
+    pub block: [u32; 3],
+}
+
+/// All launches of a repetition, and what they do with the data.
+pub struct Schedule {
+    pub steps: Vec<Step>,
+    /// Data that a launch writes.
+    pub changed: Vec<usize>,
+    /// Results of reductions.
+    pub sums: Vec<usize>,
+}
+
+/// The schedule of a kernel for `size` elements on `device`. Fails where the kernel's own description contradicts
+/// itself: launches would otherwise touch memory that is not theirs.
+pub fn schedule(
+    kernel: &Description,
+    size: usize,
+    block: usize,
+    device: &Device,
+    data: &[Datum],
+    values: &[Values],
+) -> Result<Schedule, Failure> {
+    let mut builder = Builder {
+        launches: kernel.launches,
+        block,
+        device,
+        data,
+        values,
+        schedule: Schedule { steps: Vec::new(), changed: Vec::new(), sums: Vec::new() },
+        mistake: None,
+    };
+    (kernel.repetition)(size, &mut builder);
+    match builder.mistake {
+        Some(mistake) => Err(Failure::crashed(format!("{}: {mistake}", kernel.name))),
+        None => Ok(builder.schedule),
+    }
+}
+
+/// Takes down the launches of one repetition.
+pub struct Builder<'a> {
+    launches: &'static [(&'static str, &'static [Field])],
+    block: usize,
+    device: &'a Device,
+    data: &'a [Datum],
+    values: &'a [Values],
+    schedule: Schedule,
+    /// The first one.
+    mistake: Option<String>,
+}
+
+/// A part of a datum that a launch uses.
+struct Use {
+    datum: usize,
+    range: Range<usize>,
+    role: Role,
+}
+
+impl Launcher for Builder<'_> {
+    fn launch_with<L: Launch>(&mut self, items: impl Into<Items>, given: &[Given]) {
+        let Items(items) = items.into();
+        if self.mistake.is_some() || items.contains(&0) {
+            return;
+        }
+        if let Err(mistake) = self.add::<L>(items, given) {
+            self.mistake = Some(format!("{}: {mistake}", L::ENTRY));
+        }
+    }
+}
+
+impl Builder<'_> {
+    fn add<L: Launch>(&mut self, items: [usize; 3], given: &[Given]) -> Result<(), String> {
+        let launch = self
+            .launches
+            .iter()
+            .position(|(entry, _)| *entry == L::ENTRY)
+            .ok_or("is not declared as a launch of this kernel")?;
+        if let Some(stranger) = given.iter().find(|given| L::FIELDS.iter().all(|field| field.name != given.field)) {
+            return Err(format!("has no argument {}", stranger.field));
+        }
+        let (mut words, mut uses) = (Vec::new(), Vec::<Use>::new());
+        for field in L::FIELDS {
+            let (datum, range) = self.bound(field, given)?;
+            if let Values::Scalar(value) = self.values[datum] {
+                words.push(Word::Value(value.to_bits()));
+                continue;
+            }
+            words.push(Word::Pointer { datum, offset: range.start * field.kind.size() });
+            words.push(Word::Value(range.len() as u64));
+            uses.push(Use { datum, range, role: field.role });
+        }
+        check_apart(&uses)?;
+        self.note(&uses)?;
+
+        let block = L::block(self.block);
+        let grid = self.grid::<L>(items, block)?;
+        // The host device's entry point spreads the items over the cores itself.
+        let (grid, hardware_block) = match self.device.vendor.as_str() {
+            "host" => ([1; 3], [1; 3]),
+            _ => (grid, block),
+        };
+        words.extend(
+            items.into_iter().chain([grid[0], Dimensions::packed(block)]).map(|number| Word::Value(number as u64)),
+        );
+        self.schedule.steps.push(Step {
+            launch,
+            words,
+            grid: grid.map(|number| number as u32),
+            block: hardware_block.map(|number| number as u32),
+        });
+        Ok(())
+    }
+
+    /// The datum, and the part of it, that an argument stands for.
+    fn bound(&self, field: &Field, given: &[Given]) -> Result<(usize, Range<usize>), String> {
+        let given = given.iter().find(|given| given.field == field.name);
+        let name = given.map_or(field.name, |given| given.data);
+        let datum = self
+            .data
+            .iter()
+            .position(|datum| datum.name == name)
+            .ok_or_else(|| format!("argument {}: no datum {name}", field.name))?;
+        let values = &self.values[datum];
+        if values.kind() != field.kind || values.is_scalar() != (field.role == Role::Scalar) {
+            return Err(format!("argument {} is not of the type of datum {name}", field.name));
+        }
+        let range = given.and_then(|given| given.range.clone()).unwrap_or(0..values.len());
+        if range.start > range.end || range.end > values.len() {
+            return Err(format!("argument {}: {range:?} is not within {name}, which has {}", field.name, values.len()));
+        }
+        Ok((datum, range))
+    }
+
+    /// Notes what is written, and looks at lists that must not repeat themselves.
+    fn note(&mut self, uses: &[Use]) -> Result<(), String> {
+        for Use { datum, range, role } in uses {
+            let noted = match role {
+                Role::Write => &mut self.schedule.changed,
+                Role::Sum => &mut self.schedule.sums,
+                Role::Distinct => {
+                    check_distinct(&self.values[*datum], range.clone())
+                        .map_err(|mistake| format!("{}: {mistake}", self.data[*datum].name))?;
+                    continue;
+                }
+                Role::Read | Role::Scalar => continue,
+            };
+            if !noted.contains(datum) {
+                noted.push(*datum);
+            }
+        }
+        Ok(())
+    }
+
+    fn grid<L: Launch>(&self, items: [usize; 3], block: [usize; 3]) -> Result<[usize; 3], String> {
+        let groups = |axis: usize| items[axis].div_ceil(block[axis]);
+        let grid = match L::At::LAYOUT {
+            Layout::Line => [groups(0), 1, 1],
+            Layout::Strides => {
+                let multiprocessors = match self.device.multiprocessors {
+                    0 => SOME_MULTIPROCESSORS,
+                    number => number,
+                };
+                [groups(0).min(multiprocessors * GROUPS_PER_MULTIPROCESSOR * 256 / block[0]), 1, 1]
+            }
+            Layout::Plane => [groups(0), groups(1), 1],
+            Layout::Volume => [groups(2), groups(1), groups(0)],
+            Layout::Groups => [items[0], 1, 1],
+        };
+        // CUDA's limits, the narrowest of all.
+        match grid[0] <= i32::MAX as usize && grid[1] <= 65535 && grid[2] <= 65535 {
+            true => Ok(grid),
+            false => Err(format!("a grid of {grid:?} workgroups is more than a device takes")),
+        }
+    }
+}
+
+/// Whether what is written is touched through no other argument.
+fn check_apart(uses: &[Use]) -> Result<(), String> {
+    for (index, one) in uses.iter().enumerate() {
+        for other in &uses[..index] {
+            let overlap = one.range.start < other.range.end && other.range.start < one.range.end;
+            let written = [one, other].iter().any(|it| matches!(it.role, Role::Write | Role::Sum));
+            if one.datum == other.datum && overlap && written {
+                return Err("an array that is written is also used through another argument".to_owned());
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether all indices in a part of a list are different and not negative.
+fn check_distinct(list: &Values, range: Range<usize>) -> Result<(), String> {
+    let indices: Box<dyn Iterator<Item = i64>> = match list {
+        Values::I32(list) => Box::new(list[range].iter().map(|&index| index.into())),
+        Values::I64(list) => Box::new(list[range].iter().copied()),
+        Values::F64(_) | Values::Scalar(_) => return Err("is not a list of indices".to_owned()),
+    };
+    let mut seen: Vec<u64> = Vec::new();
+    for index in indices {
+        let index = usize::try_from(index).map_err(|_| format!("the index {index} is negative"))?;
+        let (word, bit) = (index / 64, 1 << (index % 64));
+        if word >= seen.len() {
+            seen.resize(word + 1, 0);
+        }
+        if seen[word] & bit != 0 {
+            return Err(format!("the index {index} occurs twice"));
+        }
+        seen[word] |= bit;
+    }
+    Ok(())
+}
+
+/// The datum of that name.
+pub fn position(data: &[Datum], name: &str) -> usize {
+    data.iter().position(|datum| datum.name == name).unwrap_or_else(|| panic!("no datum {name}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn write(datum: usize, range: Range<usize>) -> Use {
+        Use { datum, range, role: Role::Write }
+    }
+
+    fn read(datum: usize, range: Range<usize>) -> Use {
+        Use { datum, range, role: Role::Read }
+    }
+
+    #[test]
+    fn what_is_written_is_used_once() {
+        assert!(check_apart(&[read(0, 0..9), read(0, 0..9), write(1, 0..9)]).is_ok());
+        assert!(check_apart(&[read(0, 0..5), write(0, 5..9)]).is_ok());
+        assert!(check_apart(&[read(0, 0..6), write(0, 5..9)]).is_err());
+        assert!(check_apart(&[write(0, 0..6), write(0, 0..1)]).is_err());
+    }
+
+    #[test]
+    fn indices_are_different() {
+        let list = Values::I32(vec![3, 64, 3, -1]);
+        assert!(check_distinct(&list, 0..2).is_ok());
+        assert!(check_distinct(&list, 0..3).is_err());
+        assert!(check_distinct(&list, 3..4).is_err());
+        assert!(check_distinct(&Values::F64(vec![1.0]), 0..1).is_err());
+    }
+}
