@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -206,6 +207,32 @@ def test_problems_of_code(tmp_path: Path) -> None:
     assert expected[1] not in codegen.problems(image, tools, scratch=True)
     objdump(tmp_path, DISASSEMBLY.replace("add_f64", "add_f32"))
     assert "there is no global_atomic_add_f64" in codegen.problems(image, tools, atomic_addition=True)
+
+
+def test_kernels_that_are_not_as_the_host_launches_them(tmp_path: Path) -> None:
+    wide = [*fake_code_object.arguments(6), {".offset": 48, ".size": 16, ".value_kind": "by_value"}]
+    kernels = [
+        fake_code_object.metadata("right", fake_code_object.arguments(9)),
+        fake_code_object.metadata("short", fake_code_object.arguments(8)),
+        fake_code_object.metadata("wide", wide),
+        fake_code_object.metadata("padded", fake_code_object.arguments(6), kernarg_segment_size=64),
+        fake_code_object.metadata("narrow", fake_code_object.arguments(6), max_flat_workgroup_size=256),
+        fake_code_object.metadata("large", fake_code_object.arguments(6), group_segment_fixed_size=65544),
+    ]
+    image = CodeObject(fake_code_object.write(tmp_path / "image", kernels))
+
+    def problems(entry: str, words: int, blocks: Sequence[int] = (64, 1024)) -> list[str]:
+        return codegen.abi_problems(image, {entry: words}, blocks)
+
+    assert problems("right", 3) == []
+    assert problems("narrow", 0, [64, 256]) == []
+    (short,) = problems("short", 3)
+    assert short.startswith("short should take 9 arguments of 8 bytes each, not (offset, size) [(0, 8), (8, 8), ")
+    assert "(48, 16)" in problems("wide", 1)[0]
+    assert problems("padded", 0) == ["padded has 64 bytes of arguments, not 48"]
+    assert problems("narrow", 0) == ["narrow allows 256 threads, not 1024"]
+    assert problems("large", 0) == ["large uses 65544 bytes of shared memory; there are 65536"]
+    assert problems("absent", 0) == ["there is no kernel absent; there is right, short, wide, padded, narrow, large"]
 
 
 def test_code_object_knows_its_architecture(tmp_path: Path) -> None:

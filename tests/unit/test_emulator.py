@@ -10,7 +10,8 @@ import os
 import struct
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -41,7 +42,7 @@ TOOLS = ROOT / "results/toolchain/bin"
 TINYGRAD = os.environ.get("IRONSWEEP_TINYGRAD")
 
 FAKE_EMULATOR = """\
-import ctypes, os, signal, struct
+import ctypes, os, signal, struct, time
 from types import SimpleNamespace
 
 print("what a module prints is no answer")
@@ -75,6 +76,9 @@ def run_asm(code, size, gx, gy, gz, bx, by, bz, arguments, resources, scratch, i
     if action == 5:
         decode_inst.name = "GLOBAL_ATOMIC_CMPSWAP_X2"
         _decode_at(code, isa)
+    if action == 6:
+        open("sleeping", "w").write(str(os.getpid()))
+        time.sleep(60)
     _get_ftz_lib()
     found = [gx, gy, gz, bx, by, bz, value, _init_wave().register, resources >> 15 & 0x1FF, size]
     (ctypes.c_uint64 * len(found)).from_address(out)[:] = found
@@ -320,6 +324,43 @@ def test_changed_image_is_loaded_again(checkout: Path, image: Path, memory: Path
         program.stdin.close()
     assert [answer["status"] for answer in answers] == ["ok", "crashed"]
     assert answers[1]["message"] == "act takes 2 arguments, not 3"
+
+
+@pytest.mark.parametrize("end", ["killed", "unread"])
+def test_no_launch_outlives_its_asker(end: str, checkout: Path, image: Path, memory: Path, tmp_path: Path) -> None:
+    named = ["--checkout", str(checkout), "--clang", sys.executable, "--cache", str(checkout)]
+    program = subprocess.Popen(
+        [sys.executable, "-m", "ironsweep.emulator", *named],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+        cwd=tmp_path,
+        env=os.environ | {"PYTHONPATH": str(ROOT / "workflow/scripts")},
+    )
+    assert program.stdin
+    assert program.stdout
+    program.stdin.write(json.dumps(request(image, memory, action(6))) + "\n")
+    program.stdin.flush()
+    note = tmp_path / "sleeping"
+    wait_until(lambda: note.exists() and note.read_text() != "")
+    if end == "killed":
+        program.kill()
+    program.stdout.close()
+    program.stdin.close()
+    program.wait(10)
+    # The process is gone, or a remainder that nobody has waited for.
+    status = Path("/proc") / note.read_text() / "status"
+    wait_until(lambda: not status.exists() or "State:\tZ" in status.read_text())
+
+
+def wait_until(condition: Callable[[], bool]) -> None:
+    """Wait for something that happens soon."""
+    for _ in range(500):
+        if condition():
+            return
+        time.sleep(0.02)
+    pytest.fail("it does not happen")
 
 
 def test_folders_that_are_no_checkout(tmp_path: Path, checkout: Path) -> None:

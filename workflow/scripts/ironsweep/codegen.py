@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import re
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from ironsweep.attempt import read_note
 from ironsweep.code_object import CodeObject, Elf, Kernel
 from ironsweep.errors import UserError
+
+WORD = 8
+"""Bytes of each argument of a kernel."""
+OTHER_WORDS = 6
+"""Arguments beside a launch's own words: the environment in front; items along x, y and z, grid and block behind."""
+SHARED_BYTES = 64 * 1024
+"""The shared memory that a workgroup can have on every AMD GPU."""
 
 Usage = dict[str, int | None]
 Entry = dict[str, Any]
@@ -210,4 +217,30 @@ def problems(image: Path, tools: Path, *, atomic_addition: bool = False, scratch
         found += [f"{name} compares and swaps: {operation}" for operation in atomics(lines) if "cmpswap" in operation]
     if atomic_addition and not any("global_atomic_add_f64" in atomics(lines) for lines in code.values()):
         found.append("there is no global_atomic_add_f64")
+    return found
+
+
+def abi_problems(image: CodeObject, words: Mapping[str, int], blocks: Iterable[int]) -> list[str]:
+    """Where the kernels of an AMD code object are not as the host side launches them; an empty list if nowhere.
+
+    words: by entry, how many words its launches pass beside those that all do. blocks: threads of a workgroup.
+    """
+    found: list[str] = []
+    threads = max(blocks)
+    for entry, own in words.items():
+        kernel = image.kernels.get(entry)
+        if kernel is None:
+            found.append(f"there is no kernel {entry}; there is {', '.join(image.kernels) or 'none'}")
+            continue
+        count = own + OTHER_WORDS
+        places = [(parameter.offset, parameter.size) for parameter in kernel.explicit]
+        if places != [(WORD * index, WORD) for index in range(count)]:
+            found.append(f"{entry} should take {count} arguments of {WORD} bytes each, not (offset, size) {places}")
+        size = max((parameter.offset + parameter.size for parameter in kernel.parameters), default=0)
+        if not size <= kernel.argument_bytes < size + WORD:
+            found.append(f"{entry} has {kernel.argument_bytes} bytes of arguments, not {size}")
+        if kernel.max_workgroup < threads:
+            found.append(f"{entry} allows {kernel.max_workgroup} threads, not {threads}")
+        if kernel.shared_bytes > SHARED_BYTES:
+            found.append(f"{entry} uses {kernel.shared_bytes} bytes of shared memory; there are {SHARED_BYTES}")
     return found

@@ -24,6 +24,7 @@ import json
 import mmap
 import multiprocessing
 import os
+import select
 import shutil
 import signal
 import struct
@@ -50,10 +51,12 @@ _ROOT = Path(__file__).parents[3]
 _NAMES = ("run_asm", "_init_wave", "_decode_at", "_get_ftz_lib", "decode_inst")
 _ISA = "cdna"
 _WAVE = 64
+_DIE_WITH_PARENT = 1  # PR_SET_PDEATHSIG
 _PAGE = 4096
 _AFTER_CODE = 256  # decoding looks a few bytes ahead
 _INSTRUCTION = 16  # bytes of the longest one
 _LDS_GRANULE = 512
+_LOOK_AROUND_S = 1.0
 _WORDS = 8
 
 Size = tuple[int, int, int]
@@ -393,6 +396,13 @@ class _Memory:
         self._map.close()
 
 
+def _unread(descriptor: int) -> bool:
+    """Whether nobody is left who could read what is written to a pipe."""
+    poll = select.poll()
+    poll.register(descriptor, 0)
+    return any(events & (select.POLLERR | select.POLLHUP) for _, events in poll.poll(0))
+
+
 def _writable(folder: Path) -> bool:
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -416,6 +426,7 @@ def _say(text: str) -> None:
 def _serve_launches(connection: Connection, checkout: Path, clang: str, cache: Path) -> None:
     """Body of the process in which the emulator runs: answers launches until the other side hangs up."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the parent's to handle
+    ctypes.CDLL(None).prctl(_DIE_WITH_PARENT, signal.SIGKILL)  # also in the middle of a launch
     os.dup2(2, 1)  # answers are the parent's to print, whatever tinygrad says
     start = time.monotonic()
     failure: UserError | None = None
@@ -470,15 +481,19 @@ class Server:
         connection = self._connect()
         try:
             connection.send(launch)
+            while not connection.poll(_LOOK_AROUND_S):
+                if _unread(sys.stdout.fileno()):
+                    raise BrokenPipeError
             answer = connection.recv()
-        except (EOFError, BrokenPipeError, ConnectionResetError):
+        except (EOFError, ConnectionResetError):
             return _crashed(f"{launch.entry} {self._end()}")
         assert isinstance(answer, dict)
         return answer
 
     def close(self) -> None:
-        """End the emulator."""
-        if self._connection is not None:
+        """End the emulator, even in the middle of a launch."""
+        if self._process is not None:
+            self._process.kill()
             self._end()
 
     def _connect(self) -> Connection:
