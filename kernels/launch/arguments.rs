@@ -11,7 +11,8 @@
 //! one. That two threads write one element is therefore not a rule to be kept but a program that does not compile.
 //! None of them can be sent anywhere or kept: a device image has no place for it.
 //!
-//! [`require`] is the one check behind all of them. In the tuning `unchecked` it does nothing.
+//! [`require`] is the one check behind all of them. In the tuning `unchecked` it does nothing. What is the same for all
+//! items (is each array long enough?) is gathered by the views' `from_raw` and required once, before a body runs.
 
 use core::marker::PhantomData;
 use core::ops::Index;
@@ -82,9 +83,9 @@ impl<T: Element, const HALO: usize> In<T, HALO> {
     /// # Safety
     /// `pointer` points to `len` elements that nobody writes while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *const T, len: usize, dimensions: Dimensions) -> Self {
+    pub unsafe fn from_raw(pointer: *const T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
         let items = dimensions.items[0];
-        require(len >= items && len - items >= HALO);
+        *valid &= len >= items && len - items >= HALO;
         Self { pointer, len, items }
     }
 
@@ -159,8 +160,8 @@ impl<T: Element, const BORDER: usize> In2<T, BORDER> {
     /// # Safety
     /// `pointer` points to `len` elements that nobody writes while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *const T, len: usize, dimensions: Dimensions) -> Self {
-        let stride = bordered::<BORDER>(len, dimensions);
+    pub unsafe fn from_raw(pointer: *const T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
+        let stride = bordered::<BORDER>(len, dimensions, valid);
         // SAFETY: the border's first rows and columns are there.
         Self { origin: unsafe { pointer.add(BORDER * stride + BORDER) }, stride }
     }
@@ -185,12 +186,12 @@ impl<T: Element, const BORDER: usize> Index<Item2> for In2<T, BORDER> {
     }
 }
 
-/// Elements from one row to the next of an array with a border, and that all of it is there.
+/// Elements from one row to the next of an array with a border, and whether all of it is there.
 #[inline(always)]
-fn bordered<const BORDER: usize>(len: usize, dimensions: Dimensions) -> usize {
+fn bordered<const BORDER: usize>(len: usize, dimensions: Dimensions, valid: &mut bool) -> usize {
     let [columns, rows, _] = dimensions.items;
     let stride = columns + 2 * BORDER;
-    require(len >= stride * (rows + 2 * BORDER));
+    *valid &= len >= stride * (rows + 2 * BORDER);
     stride
 }
 
@@ -212,8 +213,8 @@ impl<T: Element> Out<T> {
     /// # Safety
     /// `pointer` points to `len` elements that only this launch's `Out` touches while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions) -> Self {
-        require(len >= dimensions.items[0]);
+    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
+        *valid &= len >= dimensions.items[0];
         Self { pointer }
     }
 
@@ -245,8 +246,8 @@ impl<T: Element, const BORDER: usize> Out2<T, BORDER> {
     /// # Safety
     /// `pointer` points to `len` elements that only this launch's `Out2` touches while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions) -> Self {
-        let stride = bordered::<BORDER>(len, dimensions);
+    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
+        let stride = bordered::<BORDER>(len, dimensions, valid);
         // SAFETY: the border's first rows and columns are there.
         Self { origin: unsafe { pointer.add(BORDER * stride + BORDER) }, stride }
     }
@@ -280,9 +281,9 @@ impl<T: Element> Out3<T> {
     /// # Safety
     /// `pointer` points to `len` elements that only this launch's `Out3` touches while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions) -> Self {
+    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
         let [width, height, depth] = dimensions.items;
-        require(len >= width * height * depth);
+        *valid &= len >= width * height * depth;
         Self { pointer, width, height }
     }
 
@@ -328,9 +329,9 @@ impl<T: Element> Distinct<T> {
     /// # Safety
     /// `pointer` points to `len` different elements that nobody writes while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *const T, len: usize, dimensions: Dimensions) -> Self {
+    pub unsafe fn from_raw(pointer: *const T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
         // SAFETY: the caller's promise.
-        Self { list: unsafe { In::from_raw(pointer, len, dimensions) } }
+        Self { list: unsafe { In::from_raw(pointer, len, dimensions, valid) } }
     }
 }
 
@@ -364,7 +365,7 @@ impl<T: Element> Scatter<T> {
     /// # Safety
     /// `pointer` points to `len` elements that only this launch's `Scatter` touches while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, len: usize, _: Dimensions) -> Self {
+    pub unsafe fn from_raw(pointer: *mut T, len: usize, _: Dimensions, _: &mut bool) -> Self {
         Self { pointer, len }
     }
 
@@ -390,8 +391,8 @@ impl<T: Element, const COUNT: usize> OutGroup<T, COUNT> {
     /// # Safety
     /// `pointer` points to `len` elements that only this launch's `OutGroup` touches while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions) -> Self {
-        require(len >= dimensions.items[0] * COUNT * dimensions.members());
+    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
+        *valid &= len >= dimensions.items[0] * COUNT * dimensions.members();
         Self { pointer }
     }
 
@@ -414,8 +415,8 @@ impl<T: Element> Sum<T> {
     /// # Safety
     /// `pointer` points to `len` elements that only this launch's `Sum` touches while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, len: usize, _: Dimensions) -> Self {
-        require(len >= 1);
+    pub unsafe fn from_raw(pointer: *mut T, len: usize, _: Dimensions, valid: &mut bool) -> Self {
+        *valid &= len >= 1;
         Self { pointer }
     }
 }

@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::arguments::ElementKind;
+use crate::arguments::{Element, ElementKind};
 use crate::launch::Shape;
 
 /// Bytes that one repetition moves, counted as RAJAPerf counts them: read or written excludes what is modified.
@@ -250,6 +250,54 @@ pub const fn at_most_one_distinct(fields: &[Field]) -> bool {
     number <= 1
 }
 
+/// A parameter of an entry point. Arrays come as references to their first element: that is how Rust tells LLVM which
+/// arrays nobody else writes (`noalias`, `readonly`), without which a GPU reads them past its read-only cache. An array has
+/// an element, because a launch has an item.
+#[doc(hidden)]
+pub trait Parameter {
+    /// What the body's views are made of.
+    type Raw: Copy;
+
+    /// The parameter as that.
+    fn raw(self) -> Self::Raw;
+}
+
+impl<T: Element> Parameter for &'static T {
+    type Raw = *const T;
+
+    #[inline(always)]
+    fn raw(self) -> Self::Raw {
+        self
+    }
+}
+
+impl<T: Element> Parameter for &'static mut T {
+    type Raw = *mut T;
+
+    #[inline(always)]
+    fn raw(self) -> Self::Raw {
+        self
+    }
+}
+
+impl Parameter for usize {
+    type Raw = Self;
+
+    #[inline(always)]
+    fn raw(self) -> Self {
+        self
+    }
+}
+
+impl Parameter for u64 {
+    type Raw = Self;
+
+    #[inline(always)]
+    fn raw(self) -> Self {
+        self
+    }
+}
+
 /// An argument's type.
 #[doc(hidden)]
 #[macro_export]
@@ -283,16 +331,16 @@ macro_rules! __field {
 #[macro_export]
 macro_rules! __entry {
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident In $T:ident $($number:literal)? } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In (*const $T) }
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In (&'static $T) }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident In2 $T:ident $($number:literal)? } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In2 (*const $T) }
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In2 (&'static $T) }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident Distinct $T:ident } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name Distinct (*const $T) }
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name Distinct (&'static $T) }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident $kind:ident $T:ident $($number:literal)? } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name $kind (*mut $T) }
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name $kind (&'static mut $T) }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident $T:ident } $($rest:tt)* ]) => {
         $crate::__entry! { @parameters $entry $Launch $dimensions [$($p)* (word: u64)] [$($f)* ($name $T word)] [$($rest)*] }
@@ -320,25 +368,34 @@ macro_rules! __entry {
     (@enter $Launch:ident ($items_x:ident $items_y:ident $items_z:ident $grid:ident $block:ident) [$(($p:ident : $($P:tt)+))*] [$($f:tt)*]) => {
         let dimensions = $crate::launch::Dimensions { items: [$items_x, $items_y, $items_z], grid: $grid, block: $block };
         // SAFETY: the entry point's arguments.
-        $( let $p = unsafe { $crate::device::Shared::new($p) }; )*
+        $( let $p = unsafe { $crate::device::Shared::new($crate::kernel::Parameter::raw($p)) }; )*
         $crate::device::run(dimensions, |place| {
-            // SAFETY: `run` calls this once in each thread of the launch; the arguments are this entry's own. Lengths are
-            // looked at once a thread, here: each item's run gets the arguments as they are.
+            // SAFETY: `run` calls this once in each thread of the launch; the arguments are this entry's own, and are
+            // used only after their lengths were found to be enough for every item.
             unsafe {
-                let arguments = $crate::__entry! { @arguments $Launch dimensions [] [$($f)*] };
+                let mut valid = true;
+                let arguments = $crate::__entry! { @arguments $Launch dimensions valid [] [$($f)*] };
+                let valid = valid;
+                if $crate::device::MANY_ITEMS_A_THREAD {
+                    $crate::arguments::require(valid);
+                }
                 <<$Launch as $crate::kernel::Launch>::At as $crate::launch::Shape>::each(dimensions, place, |at| {
+                    // Behind the item's own number, which takes longer to come by.
+                    if !$crate::device::MANY_ITEMS_A_THREAD {
+                        $crate::arguments::require(valid);
+                    }
                     <$Launch as $crate::kernel::Launch>::run(core::ptr::read(&arguments), at);
                 });
             }
         });
     };
-    (@arguments $Launch:ident $dimensions:ident [$($fields:tt)*] [($name:ident $kind:ident $pointer:ident $len:ident) $($rest:tt)*]) => {
-        $crate::__entry! { @arguments $Launch $dimensions [$($fields)* $name: $kind::from_raw($pointer.get(), $len.get(), $dimensions),] [$($rest)*] }
+    (@arguments $Launch:ident $dimensions:ident $valid:ident [$($fields:tt)*] [($name:ident $kind:ident $pointer:ident $len:ident) $($rest:tt)*]) => {
+        $crate::__entry! { @arguments $Launch $dimensions $valid [$($fields)* $name: $kind::from_raw($pointer.get(), $len.get(), $dimensions, &mut $valid),] [$($rest)*] }
     };
-    (@arguments $Launch:ident $dimensions:ident [$($fields:tt)*] [($name:ident $T:ident $word:ident) $($rest:tt)*]) => {
-        $crate::__entry! { @arguments $Launch $dimensions [$($fields)* $name: $T::from_bits($word.get()),] [$($rest)*] }
+    (@arguments $Launch:ident $dimensions:ident $valid:ident [$($fields:tt)*] [($name:ident $T:ident $word:ident) $($rest:tt)*]) => {
+        $crate::__entry! { @arguments $Launch $dimensions $valid [$($fields)* $name: $T::from_bits($word.get()),] [$($rest)*] }
     };
-    (@arguments $Launch:ident $dimensions:ident [$($fields:tt)*] []) => {
+    (@arguments $Launch:ident $dimensions:ident $valid:ident [$($fields:tt)*] []) => {
         $Launch { $($fields)* }
     };
 }

@@ -3,6 +3,9 @@
 use super::{block_id, thread_id, threads};
 use crate::launch::{Dimensions, Share};
 
+/// A thread runs the body for one item.
+pub const MANY_ITEMS_A_THREAD: bool = false;
+
 /// Loads in flight in a thread that strides: with fewer, memory waits; more gain nothing (measured on an H200).
 pub const LANES: usize = 4;
 

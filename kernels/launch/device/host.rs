@@ -9,6 +9,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::launch::{Dimensions, Share, piece};
 
+/// A thread runs the body for many items: what is the same for all is looked at before the first.
+pub const MANY_ITEMS_A_THREAD: bool = true;
+
 /// Partial results of a thread: four vectors of four, which hides the latency of an addition.
 pub const LANES: usize = 16;
 
