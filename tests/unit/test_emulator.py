@@ -42,7 +42,7 @@ TOOLS = ROOT / "results/toolchain/bin"
 TINYGRAD = os.environ.get("IRONSWEEP_TINYGRAD")
 
 FAKE_EMULATOR = """\
-import ctypes, os, signal, struct, time
+import ctypes, os, signal, struct, subprocess, time
 from types import SimpleNamespace
 
 print("what a module prints is no answer")
@@ -76,6 +76,8 @@ def run_asm(code, size, gx, gy, gz, bx, by, bz, arguments, resources, scratch, i
     if action == 5:
         decode_inst.name = "GLOBAL_ATOMIC_CMPSWAP_X2"
         _decode_at(code, isa)
+    if action == 7:
+        subprocess.run(["false"], check=True)
     if action == 6:
         open("sleeping", "w").write(str(os.getpid()))
         time.sleep(60)
@@ -262,6 +264,7 @@ def test_every_request_gets_an_answer(checkout: Path, image: Path, memory: Path,
         request(image, memory, action(3)),
         request(image, memory, action(4)),
         request(image, memory, action(5)),
+        request(image, memory, action(7)),
         request(image, memory, action(0)),
     ]
     expected = [
@@ -278,6 +281,7 @@ def test_every_request_gets_an_answer(checkout: Path, image: Path, memory: Path,
         "act ended the emulator (exit status 3)",
         "the kernel trapped",
         "the emulator has no compare-and-swap of 64 bits",
+        "false failed on the emulator's C code (exit status 1)",
         "ok",
     ]
     done = Done(checkout, requests)

@@ -24,10 +24,12 @@ import json
 import mmap
 import multiprocessing
 import os
+import platform
 import select
 import shutil
 import signal
 import struct
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
@@ -319,6 +321,11 @@ class Emulator:
             )
         except UserError:
             raise
+        except subprocess.CalledProcessError as error:
+            raise UserError(
+                f"{error.cmd[0]} failed on the emulator's C code (exit status {error.returncode}); it should be a clang"
+                f" for {platform.machine()}"
+            ) from error
         except Exception as error:
             raise UserError(f"the emulator cannot run {kernel.name}: {_first_line(error)}") from error
 
