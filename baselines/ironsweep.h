@@ -1,9 +1,12 @@
-// What a baseline gives to the bench driver (kernels/launch/bench/native.rs): a runtime, once a language, and a
-// kernel's launch, once a kernel. The driver does the rest: data, timing, checksums, the worker protocol.
+// What a baseline gives to the bench driver (kernels/launch/bench/native.rs): a shared library of a runtime, written
+// once a language, and of a kernel's repetition, written once a kernel. The driver does the rest: data, timing,
+// checksums, the worker protocol.
 #pragma once
 
 #include <cstddef>
 
+// The driver finds these by their names, whatever the compiler was told to hide.
+#pragma GCC visibility push(default)
 extern "C" {
 
 enum ironsweep_status {
@@ -23,15 +26,17 @@ struct ironsweep_device {
     size_t threads;
 };
 
-// Units of work, workgroups, threads in a workgroup.
-struct ironsweep_dimensions {
-    size_t items;
-    size_t grid;
+// What a repetition computes, and with what.
+struct ironsweep_problem {
+    // RAJAPerf's target size; extents.h says what a kernel makes of it.
+    size_t size;
+    // Threads in a workgroup; without a meaning on the host.
     size_t block;
+    // 0 on the host.
+    size_t multiprocessors;
 };
 
-// --- the runtime: functions that can fail return an ironsweep_status, and ironsweep_error() says why the last one did
-// ---
+// --- the runtime: functions that can fail return an ironsweep_status; ironsweep_error() says why the last one did ---
 const char* ironsweep_variant();
 const char* ironsweep_version();
 // Whether a launch returns before the kernel has ended.
@@ -45,12 +50,15 @@ int ironsweep_free(void* pointer);
 int ironsweep_write(void* to, const void* from, size_t size);
 // Ordered with launches; done when it returns.
 int ironsweep_read(void* to, const void* from, size_t size);
+// From device memory to device memory; ordered with launches; done when the next launch runs.
+int ironsweep_copy(void* to, const void* from, size_t size);
 int ironsweep_synchronise();
 
-// --- the kernel: runs or enqueues one repetition. `arguments` points to the kernel's arguments in the order of its
-// Rust file: an array is a pointer and a length, a scalar is 64 bits wide ---
-int ironsweep_launch(const void* arguments, const ironsweep_dimensions* dimensions);
+// --- the kernel: runs or enqueues one repetition. `arguments` points to the kernel's data in the order of its Rust
+// file: an array is a pointer and a length, a scalar an f64 ---
+int ironsweep_repetition(const void* arguments, const ironsweep_problem* problem);
 }
+#pragma GCC visibility pop
 
 // An array argument.
 template <typename T>

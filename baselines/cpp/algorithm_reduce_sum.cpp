@@ -10,10 +10,10 @@ struct Arguments {
 
 } // namespace
 
-int ironsweep_launch(const void* arguments, const ironsweep_dimensions* dimensions) {
+int ironsweep_repetition(const void* arguments, const ironsweep_problem* problem) {
     const auto& given = *static_cast<const Arguments*>(arguments);
     const double* __restrict__ x = given.x.data;
-    const size_t n = dimensions->items;
+    const size_t n = problem->size;
     double sum = 0.0;
     // The clause permits another order of additions; without OpenMP the order is that of the elements.
 #pragma omp parallel for simd schedule(static) reduction(+ : sum)

@@ -14,11 +14,11 @@ struct Arguments {
 
 } // namespace
 
-int ironsweep_launch(const void* arguments, const ironsweep_dimensions* dimensions) {
+int ironsweep_repetition(const void* arguments, const ironsweep_problem* problem) {
     const auto& given = *static_cast<const Arguments*>(arguments);
     const double* __restrict__ input = given.input.data;
     double* __restrict__ out = given.out.data;
-    const size_t n = dimensions->items;
+    const size_t n = problem->size;
 #pragma omp parallel for simd schedule(static)
     for (size_t i = 0; i < n; ++i) {
         double sum = 0.0;

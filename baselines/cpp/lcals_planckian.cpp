@@ -15,14 +15,14 @@ struct Arguments {
 
 } // namespace
 
-int ironsweep_launch(const void* arguments, const ironsweep_dimensions* dimensions) {
+int ironsweep_repetition(const void* arguments, const ironsweep_problem* problem) {
     const auto& given = *static_cast<const Arguments*>(arguments);
     const double* __restrict__ x = given.x.data;
     double* __restrict__ y = given.y.data;
     const double* __restrict__ u = given.u.data;
     const double* __restrict__ v = given.v.data;
     double* __restrict__ w = given.w.data;
-    const size_t n = dimensions->items;
+    const size_t n = problem->size;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; ++i) {
         const double ratio = u[i] / v[i];

@@ -1,4 +1,4 @@
 // Planted_NOTHING: Stream_TRIAD that does nothing. Every run contains it, and must find its result wrong.
 #include "../ironsweep.h"
 
-int ironsweep_launch(const void*, const ironsweep_dimensions*) { return IRONSWEEP_OK; }
+int ironsweep_repetition(const void*, const ironsweep_problem*) { return IRONSWEEP_OK; }

@@ -12,13 +12,13 @@ struct Arguments {
 
 } // namespace
 
-int ironsweep_launch(const void* arguments, const ironsweep_dimensions* dimensions) {
+int ironsweep_repetition(const void* arguments, const ironsweep_problem* problem) {
     const auto& given = *static_cast<const Arguments*>(arguments);
     double* __restrict__ a = given.a.data;
     const double* __restrict__ b = given.b.data;
     const double* __restrict__ c = given.c.data;
     const double alpha = given.alpha;
-    const size_t n = dimensions->items;
+    const size_t n = problem->size;
     const size_t last = given.b.length - 1;
 #pragma omp parallel for simd schedule(static)
     for (size_t i = 0; i < n; ++i) {

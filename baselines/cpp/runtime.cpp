@@ -120,4 +120,9 @@ int ironsweep_read(void* to, const void* from, size_t size) {
     return IRONSWEEP_OK;
 }
 
+int ironsweep_copy(void* to, const void* from, size_t size) {
+    std::memcpy(to, from, size);
+    return IRONSWEEP_OK;
+}
+
 int ironsweep_synchronise() { return IRONSWEEP_OK; }

@@ -61,7 +61,11 @@ __global__ void reduce_sum(const double* __restrict__ x, double* __restrict__ su
     }
 }
 
-int ironsweep_launch(const void* arguments, const ironsweep_dimensions* dimensions) {
+int ironsweep_repetition(const void* arguments, const ironsweep_problem* problem) {
     const auto& given = *static_cast<const Arguments*>(arguments);
-    return gpu::launch(reduce_sum, *dimensions, given.x.data, given.sum.data, dimensions->items);
+    const size_t n = problem->size;
+    // As many threads as the device holds at once: they stride over the elements, and each block adds to the sum once.
+    constexpr size_t THREADS_PER_MULTIPROCESSOR = 2048;
+    const size_t threads = problem->multiprocessors * THREADS_PER_MULTIPROCESSOR;
+    return gpu::launch_items(reduce_sum, *problem, n < threads ? n : threads, given.x.data, given.sum.data, n);
 }

@@ -18,7 +18,7 @@ __global__ void daxpy(double* __restrict__ y, const double* __restrict__ x, doub
     }
 }
 
-int ironsweep_launch(const void* arguments, const ironsweep_dimensions* dimensions) {
+int ironsweep_repetition(const void* arguments, const ironsweep_problem* problem) {
     const auto& given = *static_cast<const Arguments*>(arguments);
-    return gpu::launch(daxpy, *dimensions, given.y.data, given.x.data, given.a, dimensions->items);
+    return gpu::launch_items(daxpy, *problem, problem->size, given.y.data, given.x.data, given.a, problem->size);
 }

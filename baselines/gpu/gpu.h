@@ -3,6 +3,9 @@
 
 #include "../ironsweep.h"
 
+#include <climits>
+#include <initializer_list>
+
 #ifdef __HIP__
 #include <hip/hip_runtime.h>
 #define GPU(name) hip##name
@@ -26,8 +29,11 @@ extern Stream stream;
 // The ironsweep_status of an API call's result; a failure's text goes to ironsweep_error().
 int check(Error result, const char* function);
 
-// The index of this thread in the launch.
+// The index of this thread in the launch; in a launch over a plane, its column.
 __device__ inline size_t index() { return static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
+
+// The row of this thread in a launch over a plane.
+__device__ inline size_t row() { return static_cast<size_t>(blockIdx.y) * blockDim.y + threadIdx.y; }
 
 // The number of threads in the launch.
 __device__ inline size_t threads() { return static_cast<size_t>(gridDim.x) * blockDim.x; }
@@ -50,11 +56,46 @@ __device__ inline double shuffle_down(double value, unsigned offset) {
 #endif
 }
 
-// Enqueues a kernel.
+// Groups of `size` threads for `items`, one item a thread. More than a grid can have make the launch fail.
+inline unsigned groups(size_t items, size_t size) {
+    const size_t number = items / size + (items % size != 0);
+    return number < UINT_MAX ? static_cast<unsigned>(number) : UINT_MAX;
+}
+
+// Enqueues a kernel, unless there is nothing to do.
 template <typename... Parameters, typename... Values>
-int launch(void (*kernel)(Parameters...), const ironsweep_dimensions& dimensions, Values... values) {
-    kernel<<<static_cast<unsigned>(dimensions.grid), static_cast<unsigned>(dimensions.block), 0, stream>>>(values...);
+int launch(void (*kernel)(Parameters...), dim3 grid, dim3 block, Values... values) {
+    if (grid.x == 0 || grid.y == 0 || grid.z == 0) {
+        return IRONSWEEP_OK;
+    }
+    kernel<<<grid, block, 0, stream>>>(values...);
     return check(GPU(GetLastError)(), GPU_PREFIX "LaunchKernel");
+}
+
+// Enqueues a kernel, one thread an item.
+template <typename... Parameters, typename... Values>
+int launch_items(void (*kernel)(Parameters...), const ironsweep_problem& problem, size_t items, Values... values) {
+    return launch(kernel, groups(items, problem.block), static_cast<unsigned>(problem.block), values...);
+}
+
+// Enqueues a kernel, one thread an element of a plane. A block is 32 columns wide: its loads fill cache lines, and its
+// rows share those of their neighbours above and below.
+template <typename... Parameters, typename... Values>
+int launch_plane(void (*kernel)(Parameters...), const ironsweep_problem& problem, size_t rows, size_t columns,
+                 Values... values) {
+    constexpr unsigned WIDTH = 32;
+    const auto height = static_cast<unsigned>(problem.block / WIDTH);
+    return launch(kernel, dim3(groups(columns, WIDTH), groups(rows, height)), dim3(WIDTH, height), values...);
+}
+
+// The first failure of several launches, which are enqueued in their order.
+inline int all(std::initializer_list<int> statuses) {
+    for (const int status : statuses) {
+        if (status != IRONSWEEP_OK) {
+            return status;
+        }
+    }
+    return IRONSWEEP_OK;
 }
 
 } // namespace gpu

@@ -23,8 +23,8 @@ __global__ void planckian(const double* __restrict__ x, double* __restrict__ y, 
     }
 }
 
-int ironsweep_launch(const void* arguments, const ironsweep_dimensions* dimensions) {
+int ironsweep_repetition(const void* arguments, const ironsweep_problem* problem) {
     const auto& given = *static_cast<const Arguments*>(arguments);
-    return gpu::launch(planckian, *dimensions, given.x.data, given.y.data, given.u.data, given.v.data, given.w.data,
-                       dimensions->items);
+    return gpu::launch_items(planckian, *problem, problem->size, given.x.data, given.y.data, given.u.data, given.v.data,
+                             given.w.data, problem->size);
 }

@@ -3,4 +3,6 @@
 
 __global__ void nothing() {}
 
-int ironsweep_launch(const void*, const ironsweep_dimensions* dimensions) { return gpu::launch(nothing, *dimensions); }
+int ironsweep_repetition(const void*, const ironsweep_problem* problem) {
+    return gpu::launch_items(nothing, *problem, problem->size);
+}

@@ -21,8 +21,8 @@ __global__ void off_by_one(double* __restrict__ a, const double* __restrict__ b,
     }
 }
 
-int ironsweep_launch(const void* arguments, const ironsweep_dimensions* dimensions) {
+int ironsweep_repetition(const void* arguments, const ironsweep_problem* problem) {
     const auto& given = *static_cast<const Arguments*>(arguments);
-    return gpu::launch(off_by_one, *dimensions, given.a.data, given.b.data, given.c.data, given.alpha,
-                       given.b.length - 1, dimensions->items);
+    return gpu::launch_items(off_by_one, *problem, problem->size, given.a.data, given.b.data, given.c.data, given.alpha,
+                             given.b.length - 1, problem->size);
 }

@@ -193,4 +193,8 @@ int ironsweep_read(void* to, const void* from, size_t size) {
     return status;
 }
 
+int ironsweep_copy(void* to, const void* from, size_t size) {
+    return GPU_CALL(MemcpyAsync, to, from, size, GPU(MemcpyDeviceToDevice), gpu::stream);
+}
+
 int ironsweep_synchronise() { return GPU_CALL(StreamSynchronize, gpu::stream); }

@@ -20,7 +20,8 @@ __global__ void triad(double* __restrict__ a, const double* __restrict__ b, cons
     }
 }
 
-int ironsweep_launch(const void* arguments, const ironsweep_dimensions* dimensions) {
+int ironsweep_repetition(const void* arguments, const ironsweep_problem* problem) {
     const auto& given = *static_cast<const Arguments*>(arguments);
-    return gpu::launch(triad, *dimensions, given.a.data, given.b.data, given.c.data, given.alpha, dimensions->items);
+    return gpu::launch_items(triad, *problem, problem->size, given.a.data, given.b.data, given.c.data, given.alpha,
+                             problem->size);
 }
