@@ -50,8 +50,9 @@ def described(kernel: str) -> dict[str, Any]:
     done = subprocess.run([RUN, worker, "--list"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
-    assert found["kernel"] == kernel
     assert isinstance(found, dict)
+    assert found["kernel"] == kernel
+    assert "launches" in found, f"{worker} is older than the images: make run"
     return found
 
 
