@@ -34,6 +34,9 @@ pub trait Kernel: Sized {
     /// The numbers of threads that a workgroup may have.
     const BLOCKS: &'static [usize] = &[64, 128, 256, 512, 1024];
 
+    /// Hands out the parts of a checked array that have a checksum of their own. None: the array has one.
+    fn checked_parts(_n: usize, _array: &str, _each: &mut dyn FnMut(Range<usize>)) {}
+
     /// The problem size that is nearest to `n` elements.
     fn actual_size(n: usize) -> usize {
         n

@@ -1,6 +1,8 @@
 //! A kernel's data as the bench driver sees them.
 
 use super::schedule::Builder;
+use std::ops::Range;
+
 use crate::arguments::{Element, ElementKind};
 use crate::initial::Initial;
 use crate::kernel::{Bytes, Field, Kernel};
@@ -29,6 +31,7 @@ pub struct Description {
     pub default_reps: usize,
     pub checked: &'static [&'static str],
     pub compared: &'static [&'static str],
+    pub checked_parts: fn(usize, &str, &mut dyn FnMut(Range<usize>)),
     pub blocks: &'static [usize],
     pub launches: &'static [(&'static str, &'static [Field])],
     pub data: fn(usize) -> Vec<Datum>,
@@ -47,6 +50,7 @@ impl Description {
             default_reps: K::DEFAULT_REPS,
             checked: K::CHECKED,
             compared: K::COMPARED,
+            checked_parts: K::checked_parts,
             blocks: K::BLOCKS,
             launches: K::LAUNCHES,
             data: K::data,

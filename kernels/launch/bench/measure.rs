@@ -1,5 +1,6 @@
 //! Measures one point.
 
+use std::ops::Range;
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
@@ -115,7 +116,8 @@ struct Output {
     position: usize,
     /// Its content after the latest pass that was looked at.
     result: Vec<f64>,
-    checked: bool,
+    /// The parts that have a checksum.
+    checked: Vec<Range<usize>>,
 }
 
 struct Bench<'a, R> {
@@ -139,9 +141,16 @@ impl<'a, R: Runtime> Bench<'a, R> {
         values: &'a [Values],
         schedule: Schedule,
     ) -> Result<Self, Failure> {
-        let output = |name: &str, checked| {
+        let output = |name: &str, is_checked: bool| {
             let position = schedule::position(data, name);
-            Output { position, result: vec![f64::NAN; values[position].len()], checked }
+            let (len, mut checked) = (values[position].len(), Vec::new());
+            if is_checked {
+                (kernel.checked_parts)(point.size, name, &mut |part| checked.push(part));
+                if checked.is_empty() {
+                    checked.push(0..len);
+                }
+            }
+            Output { position, result: vec![f64::NAN; len], checked }
         };
         // What the checksum does not see is compared element by element, and only then.
         let compared = if point.dump.is_some() { kernel.compared } else { &[] };
@@ -229,11 +238,14 @@ impl<'a, R: Runtime> Bench<'a, R> {
     }
 
     fn checksum(&self) -> f64 {
-        let of = |output: &Output| match self.schedule.sums.contains(&output.position) {
-            true => checksum::scalar(output.result[0]),
-            false => checksum::array(&output.result),
+        let of = |output: &Output| -> f64 {
+            let part = |part: &Range<usize>| match self.schedule.sums.contains(&output.position) {
+                true => checksum::scalar(output.result[0]),
+                false => checksum::array(&output.result[part.clone()]),
+            };
+            output.checked.iter().map(part).sum()
         };
-        self.outputs.iter().filter(|output| output.checked).map(of).sum()
+        self.outputs.iter().map(of).sum()
     }
 }
 
