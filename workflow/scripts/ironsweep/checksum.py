@@ -10,9 +10,6 @@ from collections.abc import Iterable
 import numpy as np
 from numpy.typing import NDArray
 
-CHUNK = 1 << 20
-"""Elements that are worked on at a time: 8 MiB an array, whatever the size of the problem."""
-
 _SCALAR_SUM = 1024
 """From this length down, `math.fsum` is cheaper than another vectorised step."""
 
@@ -21,6 +18,14 @@ _INVERSE_PI = 1.0 / math.pi
 
 def compensated_sum(values: NDArray[np.float64]) -> float:
     """Sum of a one-dimensional array, with a relative error of about 1e-16 if all terms have one sign.
+
+    A NaN or an infinity in the input gives NaN.
+    """
+    return sum(sum_parts(values))
+
+
+def sum_parts(values: NDArray[np.float64]) -> tuple[float, float]:
+    """Sum of a one-dimensional array, and what it is too small by, for those who have more to add.
 
     Halves are added to each other until few numbers are left, and the exact rounding error of each addition (Knuth's
     two-sum) is collected. Only the sum of these errors is rounded, which matters in second order: about
@@ -40,20 +45,27 @@ def compensated_sum(values: NDArray[np.float64]) -> float:
             error = left - (total - from_right)
             error += right - from_right
             rounding_errors += [float(error.sum()), *odd.tolist()]
-    if not np.isfinite(total).all() or not np.isfinite(rounding_errors).all():
-        return math.nan
-    return math.fsum([*total.tolist(), *rounding_errors])
+    terms = [*total.tolist(), *rounding_errors]
+    if not np.isfinite(terms).all():
+        return math.nan, math.nan
+    rounded = math.fsum(terms)
+    return rounded, math.fsum([*terms, -rounded])
 
 
 def chunk_checksum(values: NDArray[np.float64], start: int = 0) -> float:
     """Checksum of a piece of an array whose first element has the index `start`; NaN if any element is not finite."""
+    return sum(chunk_checksum_parts(values, start))
+
+
+def chunk_checksum_parts(values: NDArray[np.float64], start: int = 0) -> tuple[float, float]:
+    """As `chunk_checksum`, and what that is too small by: what the parts of all pieces add up to is exact enough."""
     position = np.arange(start, start + values.size, dtype=np.float64)
     position += np.where(values >= 0.0, 1.0, 0.5)
     position *= _INVERSE_PI
-    weighted = position - np.floor(position)
-    weighted += 0.5
-    weighted *= np.abs(values)
-    return compensated_sum(weighted)
+    position -= np.floor(position)
+    position += 0.5
+    position *= np.abs(values)
+    return sum_parts(position)
 
 
 def checksum(chunks: Iterable[NDArray[np.float64]]) -> float:
@@ -65,6 +77,6 @@ def checksum(chunks: Iterable[NDArray[np.float64]]) -> float:
     sums: list[float] = []
     start = 0
     for chunk in chunks:
-        sums.append(chunk_checksum(chunk, start))
+        sums += chunk_checksum_parts(chunk, start)
         start += chunk.size
     return math.nan if any(map(math.isnan, sums)) else math.fsum(sums)
