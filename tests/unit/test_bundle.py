@@ -7,6 +7,7 @@ import lzma
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -19,12 +20,14 @@ from test_runner import FAKE, NOTE, point
 RUNTIME = '#!/bin/sh\nexec "$@"\n'
 
 
-def make_parts(folder: Path) -> list[bundle.Member]:
+def make_parts(folder: Path, points: list[dict[str, Any]] | None = None) -> list[bundle.Member]:
     """Contents of a bundle with the fake worker and a note."""
     workers = folder / "bin/Stream_TRIAD"
     workers.mkdir(parents=True)
-    (workers / "cpp_seq").write_text(FAKE.read_text().replace("/usr/bin/env python3", sys.executable))
-    (workers / "cuda").write_text(NOTE)
+    (workers / "native").write_text(FAKE.read_text().replace("/usr/bin/env python3", sys.executable))
+    (workers / "baselines").mkdir()
+    (workers / "baselines/cpp_seq-strict.so").write_bytes(b"a library")
+    (workers / "baselines/cuda-strict.so").write_text(NOTE)
     runtime = folder / "runtime"
     (runtime / "lib").mkdir(parents=True)
     (runtime / "run").write_text(RUNTIME)
@@ -36,13 +39,13 @@ def make_parts(folder: Path) -> list[bundle.Member]:
     (runtime / "lib/libdriver.so").symlink_to("/nowhere/libdriver.so.1")
     (runtime / "lib/.snakemake_timestamp").touch()
     (folder / "toolchain.json").write_text(json.dumps({"sha256": "c" * 64}))
-    points = [point(10), point(20, data="random"), point(10, "cuda", device="nvidia", arch="sm_90")]
+    points = points or [point(10), point(20, data="random"), point(10, "cuda", device="nvidia", arch="sm_90")]
     (folder / "points.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in points))
     return bundle.contents(
         "h200",
         30.0,
         folder / "points.jsonl",
-        sorted(workers.iterdir()),
+        sorted(file for file in workers.rglob("*") if file.is_file()),
         folder / "bin",
         runtime,
         folder / "toolchain.json",
@@ -107,6 +110,28 @@ def test_started_again_it_continues_and_repeat_does_not(tmp_path: Path) -> None:
         assert run_elsewhere(tmp_path, *arguments).returncode == 0
         assert len((tmp_path / "asked").read_text().splitlines()) == asked
     assert (tmp_path / "there/again.jsonl").exists()
+
+
+def test_two_commands_that_are_ended_after_a_while_make_one_file_of_records(tmp_path: Path) -> None:
+    """What the second starts with is where the first was stopped."""
+    points = [point(size) for size in (10, 20, 30)]
+    bundle.pack(make_parts(tmp_path / "here", points), tmp_path / "ironsweep-h200.tar.xz")
+    (tmp_path / "there").mkdir()
+    subprocess.run(["tar", "xf", "../ironsweep-h200.tar.xz"], cwd=tmp_path / "there", check=True)
+    asked = tmp_path / "asked"
+    environment = {"PATH": "/usr/bin:/bin", "IRONSWEEP_FAKE_POINTS": str(asked)}
+    hanging = {**environment, "IRONSWEEP_FAKE": json.dumps({"20": "hang"})}
+    command = ["timeout", "4", "./ironsweep-h200/run.sh"]
+    first = subprocess.run(command, cwd=tmp_path / "there", env=hanging, capture_output=True, text=True)
+    assert first.returncode == 124 and "what was measured is kept" in first.stderr
+    assert not (tmp_path / "there/h200.jsonl").exists()
+    assert subprocess.run(command, cwd=tmp_path / "there", env=environment).returncode == 0
+    content = read_file(tmp_path / "there/h200.jsonl")
+    assert [(item["size"], item["status"]) for item in content.records] == [(10, "ok"), (20, "ok"), (30, "ok")]
+    assert len({item["run"] for item in content.records}) == 2
+    assert asked.read_text().split() == [points[0]["id"], points[1]["id"], points[1]["id"], points[2]["id"]]
+    runs = [(line["run"], line["moment"]) for line in content.environments]
+    assert len({run for run, _ in runs}) == 2 and sorted(moment for _, moment in runs) == ["end", "start", "start"]
 
 
 def test_without_python_it_says_so(tmp_path: Path) -> None:

@@ -11,7 +11,8 @@ import pytest
 import yaml
 
 from ironsweep import config
-from ironsweep.config import ConfigError, System
+from ironsweep.config import Check, ConfigError, Default, Region, System, Tunings
+from ironsweep.errors import UserError
 from ironsweep.kernels import Kernel, discover, kernel_name
 
 REPOSITORY = Path(__file__).parents[2]
@@ -26,6 +27,7 @@ def root(tmp_path: Path) -> Path:
         file = tmp_path / "kernels/suite" / f"{name.lower()}.rs"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.touch()
+    shutil.copy(REPOSITORY / "kernels/registry.yaml", tmp_path / "kernels")
     (tmp_path / "kernels/suite/mod.rs").touch()
     (tmp_path / "kernels/planted").mkdir()
     (tmp_path / "kernels/planted/planted_off_by_one.rs").touch()
@@ -57,9 +59,54 @@ def test_the_default_sweep_is_valid(root: Path) -> None:
     settings = resolve(root)
     assert tuple(kernel.name for kernel in settings.kernels) == NAMES
     assert [kernel.name for kernel in settings.planted] == ["Planted_OFF_BY_ONE"]
-    assert settings.sizes == (10_000, 100_000, 1_000_000)
+    assert settings.sizes == (10_000, 1_000_000)
+    assert settings.tunings == Tunings(("safe", "unchecked"), ("strict", "contract"), (256,))
+    assert settings.regions["launch_sync"] == Region()
+    assert settings.regions["with_transfers"] == Region(("safe",), ("strict",), first_block=True)
+    assert settings.check.reference_reps == (1, "default")
+    assert settings.emulator is None
+    assert settings.defaults["Apps_FIR"] == Default(1_000_000, 160)
     assert settings.passes >= 10
     assert settings.systems[0].name == "local"
+
+
+def write_registry(root: Path, text: str) -> None:
+    """A registry with these lines, and files for two kernels."""
+    shutil.rmtree(root / "kernels/suite")
+    (root / "kernels/suite").mkdir()
+    for name in ("stream_triad", "apps_mass3dea"):
+        (root / f"kernels/suite/{name}.rs").touch()
+    (root / "kernels/registry.yaml").write_text(text)
+
+
+def test_the_registry_says_which_blocks_a_kernel_allows(root: Path) -> None:
+    write_registry(root, "# kernels\nStream_TRIAD:\nApps_MASS3DEA: {blocks: [128, 64]}\n")
+    kernels = discover(root)
+    assert kernels["Stream_TRIAD"].blocks == (64, 128, 256, 512, 1024)
+    assert kernels["Apps_MASS3DEA"].blocks == (64, 128)
+    assert [kernels["Apps_MASS3DEA"].block(wanted) for wanted in (64, 1024)] == [64, 128]
+    assert kernels["Planted_OFF_BY_ONE"].planted
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("Stream_TRIAD: {}\n", "kernels/suite/apps_mass3dea.rs: the kernel is not registered; add the line `Apps_MASS"),
+        ("Stream_TRIAD: {}\nApps_MASS3DEA: {}\nApps_FIR: {}\n", "kernels/registry.yaml:3: there is no kernels/suite/a"),
+        ("Stream_TRIAD: {block: 64}\n", "kernels/registry.yaml:1: Stream_TRIAD: write {} or {blocks: [64]}"),
+        ("Stream_TRIAD: {blocks: [96]}\n", "kernels/registry.yaml:1: Stream_TRIAD: blocks: [96] is not possible"),
+        ("Stream_TRIAD: {blocks: 64}\n", "kernels/registry.yaml:1: Stream_TRIAD: blocks: 64 is not possible"),
+        ("Stream_TRIAD: {}\nStream_TRIAD: {}\n", "kernels/registry.yaml:2: Stream_TRIAD is already on line 1"),
+        ("Stream_TRIAD: {\n", "kernels/registry.yaml: not valid YAML"),
+        ("- Stream_TRIAD\n", "kernels/registry.yaml: one line a kernel is expected"),
+    ],
+)
+def test_a_registry_that_is_wrong_is_one_plain_message(root: Path, text: str, message: str) -> None:
+    write_registry(root, text)
+    with pytest.raises(UserError) as caught:
+        discover(root)
+    assert str(caught.value).startswith(message)
+    assert "\n" not in str(caught.value)
 
 
 def test_kernel_names_come_from_files(root: Path) -> None:
@@ -69,15 +116,22 @@ def test_kernel_names_come_from_files(root: Path) -> None:
 
 @pytest.mark.parametrize("text", ["1000000", "1_000_000", "1e6", "1.0e6", "1.0e+6", '"1e6"', "1000000.0"])
 def test_one_size_can_be_written_in_many_ways(root: Path, text: str) -> None:
-    edit(root, "sizes: [10_000, 100_000, 1_000_000]", f"sizes: [{text}]")
+    edit(root, "sizes: [10_000, 1_000_000]", f"sizes: [{text}]")
     assert resolve(root).sizes == (1_000_000,)
 
 
 def test_strings_of_the_command_line_get_their_types(root: Path) -> None:
-    settings = resolve(root, sizes=["1e3", "2_000"], passes=12.0, check={"max_elements": "1e3", "seed": "7"})
+    check = {
+        "sizes": ["1e3"],
+        "reference": {"sizes": ["default", "1e4"], "reps": ["1", "default"]},
+        "large": ["1e8"],
+        "emulated": "100",
+        "seed": "7",
+    }
+    settings = resolve(root, sizes=["1e3", "2_000"], passes=12.0, check=check)
     assert settings.sizes == (1000, 2000)
     assert settings.passes == 12
-    assert (settings.check_elements, settings.seed) == (1000, 7)
+    assert settings.check == Check((1000,), ("default", 10_000), (1, "default"), (10**8,), 100, 7)
 
 
 def test_patterns_choose_kernels(root: Path) -> None:
@@ -99,20 +153,32 @@ def test_reps_have_defaults_exceptions_and_limits() -> None:
     ("old", "new", "message"),
     [
         ("passes: 10", "pases: 10", "unknown key; did you mean 'passes'?"),
-        ("- Stream_TRIAD", "- Stream_TRAID", "kernels[0]: no kernel is called 'Stream_TRAID'; did you mean 'Stream_"),
-        ("- cuda #", "- cudda #", "\"cudda\" is not possible; did you mean 'cuda'?"),
-        ("[10_000, 100_000", "[10_000, 0", "sizes[1]: 0 is out of range; it must be at least 1"),
-        ("[10_000, 100_000", "[10_000, 1e4", "sizes: 10000 is there twice"),
-        ("[10_000, 100_000", "[10_000, 010", "sizes[1]: 010 is an octal number for YAML"),
-        ("[10_000, 100_000", "[10_000, 1:30", "sizes[1]: 1:30 is a number to base 60 for YAML"),
-        ("[10_000, 100_000", "[10_000, 1.5", "sizes[1]: 1.5 is not a whole number"),
-        ("sizes: [10_000, 100_000, 1_000_000]", "sizes: []", "sizes: is empty"),
-        ("timeout_s: 60", "passes: 11\ntimeout_s: 60", "passes: is already set on line"),
-        ("max_elements: 10_000", "max_elements: 10_000\n  seed: 1", "check.seed: is already set on line"),
-        ("nvidia: [sm_90]", "nvidia: [gfx90a]", 'archs.nvidia[0]: "gfx90a" is not possible here'),
-        ("block: 256", "block: 100", "block: 100 is not possible"),
         (
-            "    Lcals_PLANCKIAN: 10",
+            'kernels: ["*"]',
+            "kernels: [Stream_TRAID]",
+            "kernels[0]: no kernel is called 'Stream_TRAID'; did you mean 'Stream_",
+        ),
+        ("- cuda #", "- cudda #", "\"cudda\" is not possible; did you mean 'cuda'?"),
+        ("sizes: [10_000, 1_000_000]", "sizes: [10_000, 0]", "sizes[1]: 0 is out of range; it must be at least 1"),
+        ("sizes: [10_000, 1_000_000]", "sizes: [10_000, 1e4]", "sizes: 10000 is there twice"),
+        ("sizes: [10_000, 1_000_000]", "sizes: [10_000, 010]", "sizes[1]: 010 is an octal number for YAML"),
+        ("sizes: [10_000, 1_000_000]", "sizes: [10_000, 1:30]", "sizes[1]: 1:30 is a number to base 60 for YAML"),
+        ("sizes: [10_000, 1_000_000]", "sizes: [10_000, 1.5]", "sizes[1]: 1.5 is not a whole number"),
+        ("sizes: [10_000, 1_000_000]", "sizes: []", "sizes: is empty"),
+        ("timeout_s: 60", "passes: 11\ntimeout_s: 60", "passes: is already set on line"),
+        ("emulated: 300", "emulated: 300\n  seed: 1", "check.seed: is already set on line"),
+        ("nvidia: [sm_90]", "nvidia: [gfx90a]", 'archs.nvidia[0]: "gfx90a" is not possible here'),
+        ("block: [256]", "block: [100]", "tunings.block[0]: 100 is not possible; known are"),
+        ("block: [256]", "block: 256", "tunings.block: 256 is not a list"),
+        ("[safe, unchecked]", "[safe, unsafe]", "\"unsafe\" is not possible; did you mean 'safe'?"),
+        ("block: first}", "block: last}", 'with_transfers.block: "last" is not possible'),
+        ("launch_sync: {}", "launch: {}", "regions.launch: unknown key; did you mean 'launch_sync'?"),
+        ("reps: [1, default]", "reps: [1, defualt]", 'reference.reps[1]: "defualt" is not possible; it must be'),
+        ("host_cpu: auto", "host_cpu: zenver4", "\"zenver4\" is not possible; did you mean 'znver4'?"),
+        ("host: cpp_openmp", "host: cuda", "baseline.host: cuda does not run there; possible are rust_offload, cpp_"),
+        ("tinygrad: null", "tinygrad: nowhere", "emulator.tinygrad: nowhere is not a checkout of tinygrad"),
+        (
+            "    Lcals_PLANCKIAN: 2",
             "    Lcals_PLANKIAN: 10",
             "no kernel is called so; did you mean 'Lcals_PLANCKIAN'?",
         ),
@@ -138,7 +204,8 @@ def test_what_is_wrong_is_said_with_file_line_and_key(root: Path, old: str, new:
 
 def test_values_of_the_command_line_are_called_so(root: Path) -> None:
     assert refusal(root, passes="many") == '--config: passes: "many" is not a whole number'
-    assert refusal(root, check={"max_elements": "10_000", "seed": "x"}).startswith("--config: check.seed: ")
+    check = yaml.safe_load((root / "config/config.yaml").read_text())["check"]
+    assert refusal(root, check={**check, "seed": "x"}).startswith("--config: check.seed: ")
     assert refusal(root, pases=3) == "--config: pases: unknown key; did you mean 'passes'?"
     assert refusal(root, system="nowhere").startswith("--config: system: there is no config/systems/nowhere.yaml")
 
@@ -251,10 +318,25 @@ def test_a_bundle_is_the_sweep_with_changes(root: Path) -> None:
     settings = config.resolve_bundle(merged, discover(root), root)
     assert settings is not None
     assert settings.systems[0].name == "h200"
-    assert settings.sizes == (100_000, 10_000_000, 100_000_000)
+    assert settings.sizes == (10_000, 100_000, 1_000_000, 10_000_000, 100_000_000)
     assert settings.kernels == resolve(root).kernels
+    assert settings.check.large == (270_000_000,)
+    assert settings.check.sizes == resolve(root).check.sizes
+    assert settings.tunings == resolve(root).tunings
+    assert settings.regions["with_transfers"].max_size == 1_000_000
     del merged["bundle"]
     assert config.resolve_bundle(merged, discover(root), root) is None
+
+
+def test_a_bundle_may_have_tunings_of_its_own_and_has_no_emulator(root: Path) -> None:
+    (root / "tinygrad/tinygrad").mkdir(parents=True)
+    merged = yaml.safe_load((root / "config/config.yaml").read_text())
+    merged["emulator"]["tinygrad"] = "tinygrad"
+    merged["bundle"]["tunings"] = {"block": ["64", 1024]}
+    assert config.resolve(merged, discover(root), root).emulator == str(root / "tinygrad")
+    settings = config.resolve_bundle(merged, discover(root), root)
+    assert settings is not None and settings.emulator is None
+    assert settings.tunings == Tunings(("safe", "unchecked"), ("strict", "contract"), (64, 1024))
 
 
 def test_a_bundle_for_slurm_is_refused(root: Path) -> None:

@@ -22,8 +22,11 @@ def record(number: int = 1, **changes: Any) -> dict[str, Any]:
         "variant": "cpp_seq",
         "device": "host",
         "arch": "host",
-        "tuning": "block_256",
+        "safety": "none",
+        "contraction": "strict",
+        "tuning": "strict",
         "block": 256,
+        "part": "baselines/cpp_seq-strict.so",
         "size": 1000,
         "reps": 20,
         "passes": 2,
@@ -70,6 +73,14 @@ def test_good_records_are_read_in_order(tmp_path: Path) -> None:
     assert read_file(file).environments == [environment]
 
 
+def test_an_emulated_device_has_no_times_and_not_every_pass_is_checked(tmp_path: Path) -> None:
+    file = tmp_path / "r.jsonl"
+    emulated = record(1, device="amd_emulated", seconds_per_rep=[], passes=1, checksums=[1.0])
+    large = record(2, passes=4, seconds_per_rep=[1e-3] * 4, checksums=[1.0, 1.0])
+    file.write_text(f"{json.dumps(emulated)}\n{json.dumps(large)}\n")
+    assert len(read_records(file)[0]) == 2
+
+
 def test_failures_need_no_numbers(tmp_path: Path) -> None:
     file = tmp_path / "r.jsonl"
     failed = {key: value for key, value in record(status="crashed").items() if key != "seconds_per_rep"}
@@ -92,6 +103,7 @@ def test_failures_need_no_numbers(tmp_path: Path) -> None:
             "seconds_per_rep.1: -1.0 is less than or equal to the minimum of 0",
         ),
         (json.dumps(record(5, checksums=[1.0])), "checksums: has 1 values for 2 passes"),
+        (json.dumps(record(5, seconds_per_rep=[])), "seconds_per_rep: has 0 values for 2 passes"),
         (json.dumps(record(5, status="fine")), "status: 'fine' is not one of"),
         (json.dumps(record(5, id="xyz")), "id: 'xyz' does not match"),
         (without("kernel"), "'kernel' is a required property"),

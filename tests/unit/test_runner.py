@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-from ironsweep import attempt, plan, records, runner
+from ironsweep import attempt, plan, records, runner, variants
 
 SCRIPTS = Path(__file__).parents[2] / "workflow/scripts"
 FAKE = Path(__file__).parent / "fake_worker.py"
@@ -32,8 +32,11 @@ def point(size: int, variant: str = "cpp_seq", data: str = "reference", **change
         "variant": variant,
         "device": "host",
         "arch": "host",
-        "tuning": "block_256",
+        "safety": "safe" if variant in variants.RUST else "none",
+        "contraction": "strict",
+        "tuning": "safe_strict" if variant in variants.RUST else "strict",
         "block": 256,
+        "part": variants.part(variant, changes.get("arch", "host"), "safe", "strict"),
         "size": size,
         "reps": 2,
         "passes": 3,
@@ -61,14 +64,22 @@ class Bench:
     folder: Path
 
     def worker(self, variant: str = "cpp_seq", text: str | None = None) -> Path:
-        """Install the fake worker, or a file with some text, as a variant."""
-        file = self.folder / "bin/Stream_TRIAD" / variant
+        """Install the fake worker, or a file with some text, for a variant, and a part that it could load."""
+        file = self.folder / "bin/Stream_TRIAD" / variants.program(variant)
         file.parent.mkdir(parents=True, exist_ok=True)
         if text is None:
             shutil.copy(FAKE, file)
         else:
             file.write_text(text)
         file.chmod(0o755)
+        self.part(point(1, variant)["part"])
+        return file
+
+    def part(self, name: str, text: str = "a library") -> Path:
+        """Install a part."""
+        file = self.folder / "bin/Stream_TRIAD" / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text)
         return file
 
     def start(
@@ -128,10 +139,10 @@ def test_every_point_gets_a_complete_record(bench: Bench) -> None:
     assert [record["status"] for record in found] == ["ok"] * 3
     assert [record["order"] for record in found] == [0, 1, 2]
     assert len(found[0]["binary_sha256"]) == 64
-    assert found[0]["image_sha256"] is None
+    assert len(found[0]["image_sha256"]) == 64
     assert found[0]["system"] == "local"
     assert found[0]["started"].endswith("+00:00")
-    assert bench.lines("starts") == ["cpp_seq"]  # one start for all points
+    assert bench.lines("starts") == ["native"]  # one start for all points
     environments = records.read_file(bench.folder / "out/records.jsonl").environments
     assert [line["moment"] for line in environments] == ["start", "end"]
     assert environments[0]["run"] == found[0]["run"]
@@ -197,11 +208,11 @@ def test_a_worker_that_leaves_after_its_answer_is_started_again(bench: Bench) ->
 
 
 def test_notes_and_cells_that_are_not_run_become_records(bench: Bench) -> None:
-    bench.worker("cuda", NOTE)
-    bench.worker("hip")
-    (bench.folder / "bin/Stream_TRIAD/images").mkdir()
+    bench.part("baselines/cuda-strict.so", NOTE)
+    bench.part("baselines/hip-strict.so")
     bench.worker("rust_liboffload")
-    (bench.folder / "bin/Stream_TRIAD/images/sm_90.img").write_text(NOTE.replace("unsupported", "build_failed"))
+    bench.part("images/sm_90-safe-strict.img", NOTE.replace("unsupported", "build_failed"))
+    bench.worker("rust_offload", NOTE)
     not_here = {"status_planned": "not_run", "reason_planned": "no GPU in system local"}
     found = bench.run(
         [
@@ -209,13 +220,15 @@ def test_notes_and_cells_that_are_not_run_become_records(bench: Bench) -> None:
             point(10, "hip", device="amd", arch="gfx90a", **not_here),
             point(10, "rust_liboffload", device="nvidia", arch="sm_90"),
             point(10, "cpp_openmp"),
+            point(10, "rust_offload"),
         ]
     )
     assert [(record["status"], record["message"]) for record in found] == [
         ("unsupported", "compile: no nvcc on PATH"),
         ("not_run", "no GPU in system local"),
         ("build_failed", "compile: no nvcc on PATH"),
-        ("build_failed", "bin/Stream_TRIAD/cpp_openmp does not exist"),
+        ("build_failed", "bin/Stream_TRIAD/baselines/cpp_openmp-strict.so does not exist"),
+        ("unsupported", "compile: no nvcc on PATH"),
     ]
     assert bench.lines("starts") == []
 
@@ -224,14 +237,14 @@ def test_variants_are_interleaved_without_new_starts(bench: Bench) -> None:
     bench.worker("cpp_openmp")
     points = [point(size, variant) for size in (10, 20, 30) for variant in ("cpp_seq", "cpp_openmp")]
     bench.run(points)
-    assert sorted(bench.lines("starts")) == ["cpp_openmp", "cpp_seq"]
+    assert bench.lines("starts") == ["native", "native"]
     assert bench.lines("asked") == [item["id"] for item in points]
 
 
 def test_single_worker_keeps_one_program_at_a_time(bench: Bench) -> None:
     bench.worker("cpp_openmp")
     bench.run([point(10), point(10, "cpp_openmp"), point(20)], "--single-worker")
-    assert bench.lines("starts") == ["cpp_seq", "cpp_openmp", "cpp_seq"]
+    assert bench.lines("starts") == ["native"] * 3
 
 
 def test_only_new_points_are_measured(bench: Bench) -> None:
@@ -268,6 +281,28 @@ def test_a_further_variant_is_measured_beside_those_that_it_is_compared_with(ben
     (before,) = bench.run([cpp])
     after = {record["id"]: record for record in bench.run([rust, cpp])}
     assert after[cpp["id"]]["run"] == after[rust["id"]]["run"] != before["run"]
+
+
+def test_a_changed_part_is_measured_again_and_no_other(bench: Bench) -> None:
+    contracted = point(10, contraction="contract", part="baselines/cpp_seq-contract.so", kind="check")
+    bench.part(contracted["part"])
+    bench.run([point(10), contracted])
+    bench.part(contracted["part"], "another library")
+    bench.run([point(10), contracted])
+    assert bench.lines("asked") == [point(10)["id"], contracted["id"], contracted["id"]]
+
+
+def test_an_emulated_device_has_its_emulator_and_no_times(bench: Bench) -> None:
+    where = {"device": "amd_emulated", "arch": "gfx90a", "kind": "check"}
+    bench.worker("rust_liboffload")
+    bench.part("images/gfx90a-safe-strict.img")
+    emulated = point(10, "rust_liboffload", **where)
+    absent = point(20, "rust_liboffload", status_planned="unsupported", reason_planned="no checkout", **where)
+    found = bench.run([emulated, absent, point(10)], "--emulator", "python emulator.py")
+    assert [record["status"] for record in found] == ["ok", "unsupported", "ok"]
+    assert (found[0]["runtime"], found[0]["seconds_per_rep"]) == ("python emulator.py", [])
+    assert found[1]["message"] == "no checkout"
+    assert found[2]["runtime"] is None
 
 
 def test_a_changed_toolchain_is_measured_again(bench: Bench) -> None:

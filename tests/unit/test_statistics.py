@@ -81,7 +81,7 @@ def test_samples_that_are_none_are_refused(samples: list[float]) -> None:
 
 
 def cell(**changes: object) -> dict[str, object]:
-    attested = {"device_name": "Some CPU", "host": "node1", "precision": "f64", "fp_contract": "off"}
+    attested = {"device_name": "Some CPU", "host": "node1", "precision": "f64"}
     return {**planned_cell(), **attested, **changes}
 
 
@@ -101,7 +101,8 @@ def test_cells_of_one_contract_may_be_compared() -> None:
         ("size", 7),
         ("reps", 1),
         ("precision", "f32"),
-        ("fp_contract", "fast"),
+        ("contraction", "contract"),
+        ("block", 128),
     ],
 )
 def test_cells_of_other_contracts_are_refused_with_the_difference(field: str, value: object) -> None:

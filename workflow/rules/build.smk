@@ -138,7 +138,7 @@ rule device_bitcode:
     params:
         target=lambda wildcards: build.target_flags(wildcards.arch, SETTINGS.host_cpu),
         rustc=build.RUSTC,
-        kernel=build.DEVICE_KERNEL,
+        kernel=lambda wildcards: build.device_kernel(wildcards.arch),
     message:
         "Compiling {wildcards.kernel} for {wildcards.arch}"
     shell:
@@ -150,7 +150,7 @@ rule device_bitcode:
                     "device_bitcode",
                     "rustc",
                     "{input.tools}/rustc {params.rustc} {params.kernel} {params.target} --crate-type cdylib"
-                    " --emit=llvm-bc -Clto=fat -Zcrate-attr='feature(abi_gpu_kernel)' --extern ironsweep=$layer"
+                    " --emit=llvm-bc -Clto=fat --extern ironsweep=$layer"
                     " {input.kernel} -o $bitcode",
                     log="results/logs/build/bitcode/{wildcards.kernel}/{wildcards.arch}-$safety.log",
                     inputs="$layer {input.core}",
@@ -403,7 +403,13 @@ rule codegen:
             contraction=CONTRACTIONS,
         ),
         assembly=lambda wildcards: (
-            rules.nvidia_images.output.assembly if build.vendor(wildcards.arch) == "nvidia" else []
+            expand(
+                "results/build/assembly/{{kernel}}/{{arch}}-{safety}-{contraction}.ptx",
+                safety=SAFETIES,
+                contraction=CONTRACTIONS,
+            )
+            if build.vendor(wildcards.arch) == "nvidia"
+            else []
         ),
         tools=TOOLS,
         script="workflow/scripts/codegen.py",
@@ -628,10 +634,10 @@ rule baseline:
         tools=TOOLS,
     output:
         object="results/build/baselines/{baseline}-{contraction}/{kernel}.o",
-        library="results/bin/{kernel}/native/{baseline}-{contraction}.so",
+        library="results/bin/{kernel}/baselines/{baseline}-{contraction}.so",
     log:
         object="results/logs/build/baselines/{baseline}-{contraction}/{kernel}.log",
-        library="results/logs/build/native/{kernel}/{baseline}-{contraction}.log",
+        library="results/logs/build/library/{kernel}/{baseline}-{contraction}.log",
     conda:
         "../envs/ironsweep.yaml"
     params:

@@ -123,6 +123,13 @@ def target_flags(arch: str, host_cpu: str) -> str:
     return f"--target {target(arch)} -Ctarget-cpu={cpu(arch, host_cpu)} --sysroot {CORE}/{arch}"
 
 
+def device_kernel(arch: str) -> str:
+    """How a kernel's file is compiled for a device."""
+    if vendor(arch) == "host":
+        return DEVICE_KERNEL
+    return f"{DEVICE_KERNEL} -Zcrate-attr='feature(abi_gpu_kernel)'"
+
+
 def cpu(arch: str, host_cpu: str) -> str:
     """The processor that compilers are to generate code for."""
     return host_cpu if vendor(arch) == "host" else arch

@@ -100,7 +100,7 @@ def contents(
     with the program ``run`` and the libraries that it uses. HIP's, which are larger than all others together, go along
     only where a HIP baseline needs them.
     """
-    hip = any(file.parent.name == "native" and file.name.startswith("hip-") for file in binaries)
+    hip = any(file.parent.name == "baselines" and file.name.startswith("hip-") for file in binaries)
     libraries = [
         file
         for file in sorted(runtime.rglob("*"))

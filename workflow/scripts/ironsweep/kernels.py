@@ -36,7 +36,7 @@ class Kernel:
 
     @property
     def stem(self) -> str:
-        """The file's name without its ending: that of the baselines' files, and the beginning of entry points' names."""
+        """The file's name without its ending: that of the baselines' files, with which entry points begin."""
         return Path(self.file).stem
 
     def block(self, wanted: int) -> int:

@@ -42,4 +42,4 @@ def part(variant: str, arch: str, safety: str, contraction: str) -> str:
         return f"images/{arch}-{safety}-{contraction}.img"
     if variant == "rust_offload":
         return f"launch/{safety}-{contraction}.so"
-    return f"native/{variant}-{contraction}.so"
+    return f"baselines/{variant}-{contraction}.so"
