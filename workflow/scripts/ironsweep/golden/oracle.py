@@ -84,10 +84,6 @@ class Oracle:
     depends_on_reps: bool = False
     is_sum: bool = False
 
-    def deviation(self, expected: Array, contract: bool = False) -> Array:
-        """A rough bound for those who know the expected elements only; `golden.bounds` has the right one."""
-        return np.full_like(expected, 0.0 if self.exact and not contract else 1e-12)
-
 
 def relative(tolerance: float) -> Callable[[int], float]:
     """The same tolerance for all sizes."""
