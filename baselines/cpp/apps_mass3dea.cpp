@@ -32,32 +32,37 @@ struct Products {
     }
 };
 
-// The part of an element's matrix that belongs to pairs p2 and p3: `weights` are d times those pairs' products.
-inline void part(const Products& products, const double* weights, double* __restrict__ sums) {
-    for (size_t k = 0; k < ALL_POINTS; ++k) {
-        for (size_t p = 0; p < PAIRS; ++p) {
-            sums[p] += weights[k] * products.pairs[k % POINTS][p];
-        }
-    }
-}
+// How many p2 the innermost loops serve at once, so that enough additions are on their way to hide the time of each.
+constexpr size_t LANES = 2;
 
+// One element's matrix. p1, p2 and p3 are pairs of an i and a j in one direction each; the sums for all p1 fill
+// vectors.
 void element(const Products& products, const double* __restrict__ d, double* __restrict__ m) {
     for (size_t p3 = 0; p3 < PAIRS; ++p3) {
-        double plane[ALL_POINTS];
+        // d times p3's products, at each point.
+        double weights[ALL_POINTS];
         for (size_t k = 0; k < ALL_POINTS; ++k) {
-            plane[k] = products.pairs[k / (POINTS * POINTS)][p3] * d[k];
+            weights[k] = products.pairs[k / (POINTS * POINTS)][p3] * d[k];
         }
-        for (size_t p2 = 0; p2 < PAIRS; ++p2) {
-            double line[ALL_POINTS];
-            for (size_t k = 0; k < ALL_POINTS; ++k) {
-                line[k] = products.pairs[k / POINTS % POINTS][p2] * plane[k];
+        for (size_t p2 = 0; p2 < PAIRS; p2 += LANES) {
+            double sums[LANES][PAIRS] = {};
+            for (size_t line = 0; line < ALL_POINTS; line += POINTS) {
+                const double* product2 = &products.pairs[line / POINTS % POINTS][p2];
+                for (size_t k1 = 0; k1 < POINTS; ++k1) {
+                    for (size_t lane = 0; lane < LANES; ++lane) {
+                        const double weight = product2[lane] * weights[line + k1];
+                        for (size_t p1 = 0; p1 < PAIRS; ++p1) {
+                            sums[lane][p1] += weight * products.pairs[k1][p1];
+                        }
+                    }
+                }
             }
-            double sums[PAIRS] = {};
-            part(products, line, sums);
-            for (size_t p1 = 0; p1 < PAIRS; ++p1) {
-                const size_t i = p1 % DOFS + DOFS * (p2 % DOFS + DOFS * (p3 % DOFS));
-                const size_t j = p1 / DOFS + DOFS * (p2 / DOFS + DOFS * (p3 / DOFS));
-                m[i + DOFS * DOFS * DOFS * j] = sums[p1];
+            for (size_t lane = 0; lane < LANES; ++lane) {
+                for (size_t p1 = 0; p1 < PAIRS; ++p1) {
+                    const size_t i = p1 % DOFS + DOFS * ((p2 + lane) % DOFS + DOFS * (p3 % DOFS));
+                    const size_t j = p1 / DOFS + DOFS * ((p2 + lane) / DOFS + DOFS * (p3 / DOFS));
+                    m[i + DOFS * DOFS * DOFS * j] = sums[lane][p1];
+                }
             }
         }
     }

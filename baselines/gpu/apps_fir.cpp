@@ -10,7 +10,8 @@ struct Arguments {
 
 constexpr int TAPS = 16;
 
-// Called with what is known when the kernel is compiled, so that the unrolled loop holds them in its instructions.
+// One element from its inputs. The coefficients are known when the kernel is compiled: the unrolled loop holds them in
+// its instructions.
 __device__ inline double filter(const double* __restrict__ input) {
     constexpr double COEFFICIENTS[TAPS] = {3.0,  -1.0, -1.0, -1.0, -1.0, 3.0,  -1.0, -1.0,
                                            -1.0, -1.0, 3.0,  -1.0, -1.0, -1.0, -1.0, 3.0};
