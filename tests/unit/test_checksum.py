@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from ironsweep.checksum import checksum, chunk_checksum, compensated_sum
+from ironsweep.checksum import checksum, chunk_checksum, chunk_checksum_parts, compensated_sum, sum_parts
 
 
 def weight(position: float) -> float:
@@ -54,3 +54,16 @@ def test_sum_is_that_of_fsum(size: int) -> None:
 def test_sum_survives_cancellation() -> None:
     values = np.tile([1e16, 1.0, -1e16], 10_000)
     assert compensated_sum(values) == 10_000.0
+
+
+def test_parts_of_many_sums_add_up_to_the_exact_sum() -> None:
+    values = np.random.default_rng(3).random(200_000)
+    parts = [part for piece in np.split(values, 100) for part in sum_parts(piece)]
+    assert math.fsum(parts) == math.fsum(values)
+
+
+def test_parts_of_a_checksum_are_the_checksum_and_a_tiny_rest() -> None:
+    values = np.random.default_rng(4).standard_normal(5000)
+    rounded, rest = chunk_checksum_parts(values, 7)
+    assert rounded == chunk_checksum(values, 7)
+    assert abs(rest) <= 2.0**-53 * rounded

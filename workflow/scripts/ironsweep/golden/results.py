@@ -36,9 +36,9 @@ class Golden:
 
 
 def compute(kernel: str, case: Case) -> Golden:
-    """The golden result of a case: from 2 to 30 s for 1e8 elements; `docs/adding-a-kernel.md` says what it consists of.
+    """The golden result of a case, in some 2 to 25 s for 1e8 elements and 20 reps.
 
-    The checksum is that of the checked outputs, each counted from its own first element, added up.
+    The checksum is the sum of the checked outputs' checksums; each output is counted from its own first element.
     """
     oracle = oracle_of(kernel)
     if oracle.is_sum:
