@@ -11,7 +11,7 @@ import pytest
 from ironsweep import tables
 from ironsweep.planned import read_plan
 from ironsweep.tables import CELL_COLUMNS, CODEGEN_COLUMNS, RATIO_COLUMNS, System
-from synthetic import HOST, NVIDIA, planned_cell, record_of, sweep
+from synthetic import HOST, NVIDIA, golden_of, planned_cell, record_of, sweep
 
 Row = dict[str, Any]
 BASELINE = {"host": "cpp_openmp", "nvidia": "cuda"}
@@ -175,17 +175,79 @@ def test_empty_tables_have_their_columns_and_types(columns: list[str], tmp_path:
 
 def test_codegen_rows_are_ordered_and_may_lack_what_an_architecture_does_not_have(tmp_path: Path) -> None:
     files = {
-        "b/sm_90.json": {"kernel": "B", "arch": "sm_90", "status": "ok", "registers": 32, "code_bytes": 640},
-        "a/sm_90.json": {"kernel": "A", "arch": "sm_90", "status": "build_failed", "reason": "no exp"},
-        "a/gfx90a.json": {"kernel": "A", "arch": "gfx90a", "status": "ok", "vgprs": 12, "sgprs": 20},
+        "b/sm_90.json": {
+            "kernel": "B",
+            "arch": "sm_90",
+            "status": "ok",
+            "entries": {"b_two": {"registers": 40}, "b": {"registers": 32, "code_bytes": 640, "arguments": None}},
+        },
+        "a/sm_90.json": {"kernel": "A", "arch": "sm_90", "status": "build_failed", "reason": "no exp", "entries": {}},
+        "a/gfx90a.json": {"kernel": "A", "arch": "gfx90a", "status": "ok", "entries": {"a": {"vgprs": 12}}},
     }
+    tuning = {"safety": "safe", "contraction": "strict"}
+    files = {name: {**content, **tuning} for name, content in files.items()}
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps(content))
     frame = tables.frame_of(tables.codegen_rows(tmp_path / name for name in files), CODEGEN_COLUMNS)
-    assert frame[["kernel", "arch"]].values.tolist() == [["A", "gfx90a"], ["A", "sm_90"], ["B", "sm_90"]]
-    assert frame["registers"].isna().tolist() == [True, True, False]
+    assert frame[["kernel", "arch", "entry"]].values.tolist() == [
+        ["A", "gfx90a", "a"],
+        ["A", "sm_90", ""],
+        ["B", "sm_90", "b"],
+        ["B", "sm_90", "b_two"],
+    ]
+    assert frame["registers"].isna().tolist() == [True, True, False, False]
     assert frame["registers"].iloc[2] == 32
+
+
+def test_only_what_is_built_and_launched_alike_is_compared() -> None:
+    cells, records, golden = sweep()
+    for cell in cells:
+        if cell["variant"] == "cpp_openmp" and cell["kernel"] == "Apps_FIR":
+            cell["contraction"] = "contract"
+    rows = only(compared(cells, records, golden), region="launch_sync", variant="rust_offload")
+    assert {row["status"] for row in only(rows, kernel="Apps_FIR")} == {"no_baseline"}
+    assert {row["status"] for row in only(rows, kernel="Basic_DAXPY")} == {"ok"}
+
+
+def test_bandwidth_is_compared_with_that_of_the_fastest_copy() -> None:
+    cells, records, golden = sweep()
+    copies = [planned_cell(id=f"{number:016x}", kernel="Stream_COPY", size=1000) for number in (0xA00, 0xA01)]
+    for copy, seconds in zip(copies, (2e-3, 1e-3), strict=True):
+        golden.setdefault("Stream_COPY", {}).update(golden_of(copy))
+        (right,) = {result.checksum for result in golden_of(copy).values()}
+        records[copy["id"]] = record_of(copy, right, seconds) | {"seconds_per_rep": [seconds] * 10}
+    triad = only(cells, kernel="Stream_TRIAD", variant="cpp_seq", size=1000)[0]
+    records[triad["id"]]["seconds_per_rep"] = [4e-3] * 10
+    rows = judged([*cells, *copies], records, golden)
+    assert only(rows, id=triad["id"])[0]["bandwidth_of_copy"] == 0.25
+    assert [row["bandwidth_of_copy"] for row in only(rows, kernel="Stream_COPY")] == [0.5, 1.0]
+    assert "bandwidth_of_copy" not in only(rows, kernel="Stream_TRIAD", variant="cpp_seq", size=10_000)[0]
+    (ratio,) = only(
+        tables.ratios(rows, tables.samples_of([System("laptop", cells, records)]), BASELINE), id=triad["id"]
+    )
+    assert ratio["bandwidth_of_copy"] == 0.25
+
+
+def test_times_without_a_check_are_a_problem() -> None:
+    cells, records, golden = sweep()
+    rows = judged(cells, records, golden)
+    problems = tables.unproven(only(rows, kernel="Stream_TRIAD", variant="cpp_seq"), "system laptop")
+    program = "laptop Stream_TRIAD cpp_seq host host safe_strict"
+    assert [problem.reason for problem in problems] == [
+        f"{program}: it has times, but no check on {data} data came out right" for data in ("reference", "random")
+    ]
+    checked = [row | {"kind": "check", "data": data} for row in rows for data in ("reference", "random")]
+    assert tables.unproven([*rows, *checked], "system laptop") == []
+
+
+def test_an_emulated_device_is_judged_and_has_no_numbers() -> None:
+    cell = planned_cell(device="amd_emulated", arch="gfx90a", kind="check", passes=1, variant="rust_liboffload")
+    golden = golden_of(cell)
+    (right,) = {result.checksum for result in golden.values()}
+    record = record_of(cell, right, seconds_per_rep=[])
+    (row,) = tables.judged_cells(System("laptop", [cell], {cell["id"]: record}), {cell["kernel"]: golden}, {})
+    assert row["status"] == "ok" and "median_s" not in row
 
 
 def test_count_by_status() -> None:

@@ -25,7 +25,7 @@ RUSTC = "--edition 2024 -Copt-level=3 -Cpanic=abort -Ccodegen-units=1 -Dwarnings
 CXX = "-std=c++20 -O3 -Wall -Wextra -Werror -fPIC"
 NVCC = "-x cu -std=c++20 -O3 -Xcompiler -fPIC"
 LINK = "-Clinker=@clang@ -Clink-arg=-fuse-ld=lld -Lnative=@offload_libs@"
-SHARED = "-shared -fuse-ld=lld -L@offload_libs@"
+SHARED = "-shared -fuse-ld=lld -Wl,--no-undefined -L@offload_libs@"
 
 # A kernel's body may not contain `unsafe`; what the launch layer's macro makes of it is not the body's.
 KERNEL = "-Cstrip=symbols -Funsafe_code"
@@ -40,7 +40,7 @@ LAUNCHER = (
     " '-Zcrate-attr=feature(core_intrinsics)' -Ainternal_features"
 )
 # Without nostart-stop-gc the linker drops the table of entry points.
-LAUNCHER_LINK = f"{LINK} -Clink-arg=-Wl,-z,nostart-stop-gc -Clink-args='-lomptarget -lomp'"
+LAUNCHER_LINK = f"{LINK} -Clink-args='-Wl,-z,nostart-stop-gc -Wl,--no-undefined -lomptarget -lomp -lc'"
 
 
 @dataclass(frozen=True)
