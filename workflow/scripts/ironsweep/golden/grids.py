@@ -49,7 +49,7 @@ def _jacobi_2d(case: Case, bounded: bool) -> Iterator[Piece]:
     """
     edge = _jacobi_edge(case.size)
     grids = [ramped(counter).whole(case, edge**2) for counter in (0, 1)]
-    magnitude = max(float(np.abs(grid).max()) for grid in grids)
+    magnitude = max(float(max(grid.max(), -grid.min())) for grid in grids)
     sweeps = 2 * case.reps
     height = max(data_module.BLOCK // edge, 1)
     for done in range(0, sweeps, _SWEEPS_AT_ONCE):
@@ -99,10 +99,12 @@ def _hydro_block(near: Neighbourhood, n: int, reps: int) -> tuple[Value, ...]:
 
     def inner(at: int) -> NDArray[np.bool_]:
         """Which elements, `at` behind those of the block, are not on the border."""
-        position = np.arange(near.start + at, near.stop + at)
-        k = position // n
-        j = position - k * n
-        found: NDArray[np.bool_] = (k >= 1) & (k <= n - 2) & (j >= 1) & (j <= n - 2)
+        first = near.start + at
+        found = np.ones(near.stop - near.start, dtype=np.bool_)
+        found[-first % n :: n] = False  # the first of each row
+        found[(-first - 1) % n :: n] = False  # the last
+        found[: max(n - first, 0)] = False
+        found[max(n * (n - 1) - first, 0) :] = False
         return found
 
     def za(at: int) -> Value:
