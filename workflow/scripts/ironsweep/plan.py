@@ -14,7 +14,7 @@ import itertools
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
 
@@ -56,7 +56,7 @@ class Cell:
 
     def point(self) -> dict[str, Any]:
         """The cell as a line of a points file; ``dump`` is a file name, or None where nothing is dumped."""
-        return {**asdict(self), "dump": f"{self.id}.f64" if self.data == "random" else None}
+        return {**vars(self), "dump": f"{self.id}.f64" if self.data == "random" else None}
 
 
 COLUMNS = tuple(field.name for field in fields(Cell))
@@ -98,7 +98,7 @@ class Plan:
         text = io.StringIO()
         table = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         table.writeheader()
-        table.writerows(asdict(cell) for cell in self.cells)
+        table.writerows(vars(cell) for cell in self.cells)
         return text.getvalue()
 
     def points(self, system: str, kernel: str) -> str:
