@@ -3,7 +3,6 @@
 use ironsweep::prelude::*;
 
 kernel! {
-    #[allow(dead_code, reason = "nothing is its whole point")]
     fn planted_nothing(n) as struct Nothing {
         a: Out<f64> = zeros(n),
         b: In<f64> = ramp(n),
@@ -16,8 +15,7 @@ impl Kernel for Nothing {
     const NAME: &'static str = "Planted_NOTHING";
     const DEFAULT_SIZE: usize = 1_000_000;
     const DEFAULT_REPS: usize = 1000;
-    const CHECKED: &'static str = "a";
-    type At = Item;
+    const CHECKED: &'static [&'static str] = &["a"];
 
     fn bytes(n: usize) -> Bytes {
         Bytes { read: 16 * n, written: 8 * n, ..Bytes::default() }
@@ -26,6 +24,14 @@ impl Kernel for Nothing {
     fn flops(n: usize) -> usize {
         2 * n
     }
+
+    fn repetition(n: usize, launcher: &mut impl Launcher) {
+        launcher.launch::<Self>(n);
+    }
+}
+
+impl Launch for Nothing {
+    type At = Item;
 
     fn run(self, _: Item) {}
 }

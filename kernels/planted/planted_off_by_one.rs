@@ -15,8 +15,7 @@ impl Kernel for OffByOne {
     const NAME: &'static str = "Planted_OFF_BY_ONE";
     const DEFAULT_SIZE: usize = 1_000_000;
     const DEFAULT_REPS: usize = 1000;
-    const CHECKED: &'static str = "a";
-    type At = Item;
+    const CHECKED: &'static [&'static str] = &["a"];
 
     fn bytes(n: usize) -> Bytes {
         Bytes { read: 16 * n, written: 8 * n, ..Bytes::default() }
@@ -26,8 +25,16 @@ impl Kernel for OffByOne {
         2 * n
     }
 
+    fn repetition(n: usize, launcher: &mut impl Launcher) {
+        launcher.launch::<Self>(n);
+    }
+}
+
+impl Launch for OffByOne {
+    type At = Item;
+
     fn run(self, item: Item) {
-        let Self { mut a, b, c, alpha } = self;
+        let Self { a, b, c, alpha } = self;
         let neighbour = (item.index() + 1).min(b.len() - 1);
         a.set(item, b[neighbour] + alpha * c[item]);
     }

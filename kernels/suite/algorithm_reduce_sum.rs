@@ -13,8 +13,7 @@ impl Kernel for ReduceSum {
     const NAME: &'static str = "Algorithm_REDUCE_SUM";
     const DEFAULT_SIZE: usize = 1_000_000;
     const DEFAULT_REPS: usize = 50;
-    const CHECKED: &'static str = "sum";
-    type At = Team;
+    const CHECKED: &'static [&'static str] = &["sum"];
 
     fn bytes(n: usize) -> Bytes {
         Bytes { read: 8 * n, ..Bytes::default() }
@@ -24,11 +23,16 @@ impl Kernel for ReduceSum {
         n
     }
 
+    fn repetition(n: usize, launcher: &mut impl Launcher) {
+        launcher.launch::<Self>(n);
+    }
+}
+
+impl Launch for ReduceSum {
+    type At = Team;
+
     fn run(self, team: Team) {
         let Self { x, sum } = self;
-        let partial = team.fold(0.0, |item| x[item], |a, b| a + b);
-        if let Some(total) = team.reduce(partial, |a, b| a + b) {
-            sum.add(total);
-        }
+        team.sum(&sum, |item| x[item]);
     }
 }

@@ -17,8 +17,7 @@ impl Kernel for Fir {
     const NAME: &'static str = "Apps_FIR";
     const DEFAULT_SIZE: usize = 1_000_000;
     const DEFAULT_REPS: usize = 160;
-    const CHECKED: &'static str = "out";
-    type At = Item;
+    const CHECKED: &'static [&'static str] = &["out"];
 
     fn bytes(n: usize) -> Bytes {
         Bytes { read: 8 * (TAPS + n + TAPS - 1), written: 8 * n, ..Bytes::default() }
@@ -28,8 +27,16 @@ impl Kernel for Fir {
         2 * TAPS * n
     }
 
+    fn repetition(n: usize, launcher: &mut impl Launcher) {
+        launcher.launch::<Self>(n);
+    }
+}
+
+impl Launch for Fir {
+    type At = Item;
+
     fn run(self, item: Item) {
-        let Self { input, mut out } = self;
+        let Self { input, out } = self;
         let mut sum = 0.0;
         for (coefficient, x) in COEFFICIENTS.iter().zip(input.window::<TAPS>(item)) {
             sum += coefficient * x;

@@ -14,8 +14,7 @@ impl Kernel for Daxpy {
     const NAME: &'static str = "Basic_DAXPY";
     const DEFAULT_SIZE: usize = 1_000_000;
     const DEFAULT_REPS: usize = 500;
-    const CHECKED: &'static str = "y";
-    type At = Item;
+    const CHECKED: &'static [&'static str] = &["y"];
 
     fn bytes(n: usize) -> Bytes {
         Bytes { read: 8 * n, modified: 8 * n, ..Bytes::default() }
@@ -25,8 +24,16 @@ impl Kernel for Daxpy {
         2 * n
     }
 
+    fn repetition(n: usize, launcher: &mut impl Launcher) {
+        launcher.launch::<Self>(n);
+    }
+}
+
+impl Launch for Daxpy {
+    type At = Item;
+
     fn run(self, item: Item) {
-        let Self { mut y, x, a } = self;
-        *y.own(item) += a * x[item];
+        let Self { y, x, a } = self;
+        y.set(item, y.get(item) + a * x[item]);
     }
 }

@@ -17,8 +17,8 @@ impl Kernel for Planckian {
     const NAME: &'static str = "Lcals_PLANCKIAN";
     const DEFAULT_SIZE: usize = 1_000_000;
     const DEFAULT_REPS: usize = 50;
-    const CHECKED: &'static str = "w";
-    type At = Item;
+    const CHECKED: &'static [&'static str] = &["w"];
+    const COMPARED: &'static [&'static str] = &["y"];
 
     fn bytes(n: usize) -> Bytes {
         Bytes { read: 24 * n, written: 16 * n, ..Bytes::default() }
@@ -28,8 +28,16 @@ impl Kernel for Planckian {
         4 * n
     }
 
+    fn repetition(n: usize, launcher: &mut impl Launcher) {
+        launcher.launch::<Self>(n);
+    }
+}
+
+impl Launch for Planckian {
+    type At = Item;
+
     fn run(self, item: Item) {
-        let Self { x, mut y, u, v, mut w } = self;
+        let Self { x, y, u, v, w } = self;
         let ratio = u[item] / v[item];
         y.set(item, ratio);
         w.set(item, x[item] / (exp(ratio) - 1.0));

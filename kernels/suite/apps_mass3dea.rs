@@ -1,0 +1,97 @@
+//! Apps_MASS3DEA: the mass matrices of finite elements. With indices i, j and k of three directions each,
+//! `m[e][j][i] = sum over k of b[i1][k1] * b[j1][k1] * b[i2][k2] * b[j2][k2] * b[i3][k3] * b[j3][k3] * d[e][k]`.
+
+use core::array::from_fn;
+
+use ironsweep::prelude::*;
+
+/// Rows of an element's matrix in each direction.
+const ROWS: usize = 4;
+/// Points in each direction that are added up.
+const POINTS: usize = 5;
+const BASIS: usize = ROWS * POINTS;
+const WEIGHTS: usize = POINTS * POINTS * POINTS;
+const COLUMN: usize = ROWS * ROWS * ROWS;
+
+const fn elements(n: usize) -> usize {
+    match (n + COLUMN * COLUMN / 2) / (COLUMN * COLUMN) {
+        0 => 1,
+        elements => elements,
+    }
+}
+
+kernel! {
+    fn apps_mass3dea(n) as struct Mass {
+        b: In<f64> = constant(BASIS, 1.0).or_random(-1.0, 1.0),
+        d: In<f64> = constant(WEIGHTS * elements(n), 1.0).or_random(-1.0, 1.0),
+        m: OutGroup<f64, 64> = zeros(COLUMN * COLUMN * elements(n)),
+    }
+}
+
+impl Kernel for Mass {
+    const NAME: &'static str = "Apps_MASS3DEA";
+    const DEFAULT_SIZE: usize = 512_000;
+    const DEFAULT_REPS: usize = 1;
+    const CHECKED: &'static [&'static str] = &["m"];
+    /// A member for each i.
+    const BLOCKS: &'static [usize] = &[COLUMN];
+
+    fn actual_size(n: usize) -> usize {
+        COLUMN * COLUMN * elements(n)
+    }
+
+    fn bytes(n: usize) -> Bytes {
+        Bytes {
+            read: 8 * (BASIS + WEIGHTS * elements(n)),
+            written: 8 * COLUMN * COLUMN * elements(n),
+            ..Bytes::default()
+        }
+    }
+
+    fn flops(n: usize) -> usize {
+        7 * COLUMN * COLUMN * elements(n)
+    }
+
+    fn repetition(n: usize, launcher: &mut impl Launcher) {
+        launcher.launch::<Self>(elements(n));
+    }
+}
+
+impl Launch for Mass {
+    type At = Group<145>;
+
+    fn run(self, mut element: Group<145>) {
+        let Self { b, d, m } = self;
+        let e = element.index();
+        let basis = element.stage::<BASIS>(|index| b[index]);
+        let weights = element.stage::<WEIGHTS>(|index| d[index + WEIGHTS * e]);
+        element.each(|member| {
+            let i = member.index();
+            let (i1, i2, i3) = (i % ROWS, i / ROWS % ROWS, i / (ROWS * ROWS) % ROWS);
+            let product = |i, j, k| basis.get(member, k + POINTS * i) * basis.get(member, k + POINTS * j);
+            // All j3 at once: what comes before them serves four entries of the matrix.
+            let products_3: [[f64; ROWS]; POINTS] = from_fn(|k3| from_fn(|j3| product(i3, j3, k3)));
+            for j2 in 0..ROWS {
+                let products_2: [f64; POINTS] = from_fn(|k2| product(i2, j2, k2));
+                for j1 in 0..ROWS {
+                    let mut sums = [0.0; ROWS];
+                    for k1 in 0..POINTS {
+                        let product_1 = product(i1, j1, k1);
+                        for k2 in 0..POINTS {
+                            let product_12 = product_1 * products_2[k2];
+                            for k3 in 0..POINTS {
+                                let weight = product_12 * weights.get(member, k1 + POINTS * (k2 + POINTS * k3));
+                                for j3 in 0..ROWS {
+                                    sums[j3] += weight * products_3[k3][j3];
+                                }
+                            }
+                        }
+                    }
+                    for j3 in 0..ROWS {
+                        m.set(member, j1 + ROWS * (j2 + ROWS * j3), sums[j3]);
+                    }
+                }
+            }
+        });
+    }
+}
