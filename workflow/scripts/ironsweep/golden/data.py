@@ -19,6 +19,11 @@ BLOCK = 1 << 15
 """Elements that are worked on at a time: a quarter of a MiB an array, so that a formula's results stay in the cache."""
 
 
+# glibc gives memory back to the system and fetches it again with nearly every intermediate result, until something
+# larger was freed for the first time; up to 32 MiB, it then keeps twice as much for the next ones.
+np.empty(31 << 17)
+
+
 def blocks(length: int) -> Iterator[tuple[int, int]]:
     """Start and stop of the blocks that an array of `length` elements consists of."""
     for start in range(0, length, BLOCK):

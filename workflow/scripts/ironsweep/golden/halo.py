@@ -91,8 +91,8 @@ def _halo_packing(case: Case, bounded: bool) -> Iterator[Piece]:
         for neighbour in neighbours:
             box[neighbour.unpacked] = unpack_buffer[neighbour.part(variable)].reshape(neighbour.shape)
         for start, stop in blocks(elements.size):
-            yield Piece(variable, elements[start:stop])
-        del elements, box  # before the next ones are made
+            yield Piece(variable, elements[start:stop].copy())  # a copy does not keep all elements alive
+        del elements, box
     start = 0
     for output, (length, _) in enumerate(_buffer_outputs(neighbours), start=_VARIABLES):
         yield Piece(output, pack_buffer[start : start + length])
