@@ -5,6 +5,7 @@ Compilers are not needed: what would be built lies there already, and only the r
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import shutil
@@ -16,7 +17,8 @@ from pathlib import Path
 import pytest
 from slurm_on_one_host import Cluster, running, why_not
 
-from ironsweep import plan
+from ironsweep import variants
+from ironsweep.build import CONTRACTIONS, PROGRAMS, SAFETIES
 from ironsweep.kernels import discover
 from ironsweep.records import RecordFile, read_file
 
@@ -24,6 +26,7 @@ REPOSITORY = Path(__file__).parents[2]
 FAKE_WORKER = REPOSITORY / "tests/unit/fake_worker.py"
 COPIED = ("Snakefile", "config", "kernels", "profiles", "slurm", "workflow")
 KERNELS = ("Stream_TRIAD", "Basic_DAXPY")
+ARCHS = ("host", "sm_90", "gfx90a", "gfx942")
 
 pytestmark = [
     pytest.mark.cluster,
@@ -66,12 +69,15 @@ def checkout(tmp_path: Path) -> Path:
     (tmp_path / "profiles/slurm/system.yaml").write_text("system: [quiet, gpus]\n")
     for kernel in discover(tmp_path):
         folder = tmp_path / "results/bin" / kernel
-        (folder / "images").mkdir(parents=True)
-        for arch in ("host", "sm_90", "gfx90a", "gfx942"):
-            (folder / f"images/{arch}.img").write_text("an image")
-        for variant in plan.DEVICES:
-            shutil.copy(FAKE_WORKER, folder / variant)
-            (folder / variant).chmod(0o755)
+        for variant, arch, safety, contraction in itertools.product(
+            variants.DEVICES, ARCHS, (*SAFETIES, "none"), CONTRACTIONS
+        ):
+            part = folder / variants.part(variant, arch, safety, contraction)
+            part.parent.mkdir(parents=True, exist_ok=True)
+            part.write_text("what a worker would load")
+        for program in PROGRAMS:
+            shutil.copy(FAKE_WORKER, folder / program)
+            (folder / program).chmod(0o755)
     runtime = tmp_path / "results/toolchain/runtime/run"
     runtime.parent.mkdir(parents=True)
     runtime.write_text('#!/bin/sh\nexec "$@"\n')
@@ -113,14 +119,15 @@ def results(checkout: Path) -> dict[str, RecordFile]:
 
 
 def test_a_sweep_runs_in_slurm_jobs_and_only_once(checkout: Path, cluster: Cluster) -> None:
-    crash = json.dumps({"100000": "crash"})
+    crash = json.dumps({"1000000": "crash"})
     done = snakemake(checkout, cluster, fake=crash)
     assert done.returncode == 0, done.stdout + done.stderr
     found = results(checkout)
     for name, content in found.items():
         assert content.problems == []
-        statuses = {(r["size"], r["status"]) for r in content.records if r["device"] == "host"}
-        assert statuses == {(10_000, "ok"), (100_000, "crashed"), (1_000_000, "ok")}
+        measured = [r for r in content.records if r["device"] == "host" and r["kind"] == "measure"]
+        assert {(r["size"], r["status"]) for r in measured} == {(10_000, "ok"), (1_000_000, "crashed")}
+        assert {r["tuning"] for r in measured if r["variant"] == "cpp_seq"} == {"strict", "contract"}
         assert content.environments[0]["slurm_job"]
         visible = content.environments[0]["visible_devices"].get("CUDA_VISIBLE_DEVICES")
         assert (visible in ("0", "1")) == ("/gpus/" in name)
@@ -132,7 +139,7 @@ def test_a_sweep_runs_in_slurm_jobs_and_only_once(checkout: Path, cluster: Clust
     assert "Nothing to be done" in again.stdout + again.stderr
 
     asked = len((checkout / "asked").read_text().splitlines())
-    more = snakemake(checkout, cluster, "--config", "sizes=[1e4,1e5,1e6,2e6]")
+    more = snakemake(checkout, cluster, "--config", "sizes=[1e4,1e6,2e6]")
     assert more.returncode == 0, more.stdout + more.stderr
     new = len((checkout / "asked").read_text().splitlines()) - asked
     assert new == sum(

@@ -5,6 +5,7 @@ It runs in a copy of the repository, so that mistakes can be planted. The toolch
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -24,7 +25,8 @@ SWEEP = (
     "kernels=[Stream_TRIAD,Algorithm_REDUCE_SUM]",
     "sizes=[1000,20000]",
     "passes=6",
-    "reps={default: 100}",
+    "reps={default: 50}",
+    "check={sizes: [1, 997], large: []}",
     "archs={host: [host], nvidia: [sm_90], amd: [gfx90a]}",
 )
 
@@ -122,6 +124,30 @@ def test_every_host_cell_is_right_and_the_planted_ones_are_caught(finished: Chec
     planted = cells[(cells.device == "host") & (cells.kind == "planted")]
     assert set(planted.status) == {"wrong_result"}
     assert cells.verified.all()
+    rust = host[(host.variant == "rust_offload") & (host.region == "launch_sync")]
+    assert set(rust.tuning) == {"safe_strict", "safe_contract", "unchecked_strict", "unchecked_contract"}
+    problems = pd.read_csv(finished.folder / "results/tables/problems.csv")
+    assert problems.empty, problems
+
+
+def test_contraction_is_seen_in_the_results(finished: Checkout) -> None:
+    """The same random data: strict results have every bit in common with numpy's, contracted ones do not."""
+    cells = finished.cells()
+    chosen = cells[(cells.kernel == "Stream_TRIAD") & (cells.device == "host") & (cells["size"] == 997)]
+    records = {
+        record["id"]: record
+        for record in map(json.loads, (finished.folder / "results/records/local/Stream_TRIAD.jsonl").open())
+        if "id" in record
+    }
+    random = chosen[chosen.data == "random"]
+    checksums = {
+        contraction: {tuple(records[identity]["checksums"]) for identity in rows.id}
+        for contraction, rows in random.groupby("contraction")
+    }
+    assert len(checksums["strict"]) == 1
+    assert len(checksums["contract"]) == 1
+    if "fma" in Path("/proc/cpuinfo").read_text(encoding="utf-8").split():
+        assert checksums["strict"] != checksums["contract"]
 
 
 def test_cells_without_their_gpu_say_so(finished: Checkout) -> None:
@@ -134,10 +160,13 @@ def test_cells_without_their_gpu_say_so(finished: Checkout) -> None:
 
 
 def test_code_generation_is_recorded_for_every_image(finished: Checkout) -> None:
-    table = pd.read_csv(finished.folder / "results/tables/codegen.csv").set_index(["kernel", "arch"])
-    assert table.loc[("Algorithm_REDUCE_SUM", "gfx90a"), "shared_bytes"] == 8192
+    table = pd.read_csv(finished.folder / "results/tables/codegen.csv")
     assert (table[table.status == "ok"].code_bytes > 0).all()
-    assert table.loc[("Stream_TRIAD", "gfx90a"), "scratch_bytes"] == 0
+    tunings = table.groupby(["kernel", "arch"])[["safety", "contraction"]].nunique()
+    assert (tunings == 2).all().all()
+    table = table.set_index(["kernel", "arch", "safety", "contraction"]).sort_index()
+    assert table.loc[("Algorithm_REDUCE_SUM", "gfx90a", "safe", "strict")].shared_bytes.max() == 8192
+    assert table.loc[("Stream_TRIAD", "gfx90a", "safe", "strict")].scratch_bytes.max() == 0
 
 
 def test_a_second_run_has_nothing_to_do(finished: Checkout) -> None:
@@ -155,8 +184,8 @@ def test_a_change_of_a_kernel_concerns_that_kernel_alone(changed: Checkout) -> N
     changed.change("kernels/suite/stream_triad.rs", "DEFAULT_REPS: usize = 1000;", "DEFAULT_REPS: usize = 999;")
     rules, concerned, measured = changed.planned_jobs()
     assert measured == concerned == {"Stream_TRIAD"}
-    assert {"device_bitcode", "host_image", "rust_offload_worker", "baseline_worker", "run_kernel"} <= rules
-    assert not rules & {"core", "device_layer", "bench_layer", "baseline_object", "golden"}
+    assert {"device_bitcode", "host_images", "launchers", "worker", "run_kernel"} <= rules
+    assert not rules & {"core", "device_layer", "launch_layer", "bench_layer", "baseline", "golden"}
 
 
 def test_a_further_size_measures_only_the_new_cells(finished: Checkout) -> None:

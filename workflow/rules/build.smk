@@ -384,7 +384,7 @@ rule host_images:
                 build.attempt(
                     "host_image",
                     "clang ld.lld offload_libs",
-                    "{input.tools}/clang {params.link} $object -lomp -lm -o $image",
+                    "{input.tools}/clang {params.link} $object -lomp -o $image",
                     log="results/logs/build/image/$log",
                     inputs="$object",
                     outputs="$image",

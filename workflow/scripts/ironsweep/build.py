@@ -25,7 +25,7 @@ RUSTC = "--edition 2024 -Copt-level=3 -Cpanic=abort -Ccodegen-units=1 -Dwarnings
 CXX = "-std=c++20 -O3 -Wall -Wextra -Werror -fPIC"
 NVCC = "-x cu -std=c++20 -O3 -Xcompiler -fPIC"
 LINK = "-Clinker=@clang@ -Clink-arg=-fuse-ld=lld -Lnative=@offload_libs@"
-SHARED = "-shared -fuse-ld=lld -Wl,--no-undefined -L@offload_libs@"
+SHARED = "-shared -fuse-ld=lld -Wl,--no-undefined -L@offload_libs@ -lm"
 
 # A kernel's body may not contain `unsafe`; what the launch layer's macro makes of it is not the body's.
 KERNEL = "-Cstrip=symbols -Funsafe_code"
