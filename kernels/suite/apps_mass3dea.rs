@@ -77,18 +77,18 @@ impl Launch for Mass {
                     let mut sums = [0.0; ROWS];
                     for k1 in 0..POINTS {
                         let product_1 = product(i1, j1, k1);
-                        for k2 in 0..POINTS {
-                            let product_12 = product_1 * products_2[k2];
-                            for k3 in 0..POINTS {
+                        for (k2, product_2) in products_2.iter().enumerate() {
+                            let product_12 = product_1 * product_2;
+                            for (k3, products) in products_3.iter().enumerate() {
                                 let weight = product_12 * weights.get(member, k1 + POINTS * (k2 + POINTS * k3));
-                                for j3 in 0..ROWS {
-                                    sums[j3] += weight * products_3[k3][j3];
+                                for (sum, product_3) in sums.iter_mut().zip(products) {
+                                    *sum += weight * product_3;
                                 }
                             }
                         }
                     }
-                    for j3 in 0..ROWS {
-                        m.set(member, j1 + ROWS * (j2 + ROWS * j3), sums[j3]);
+                    for (j3, sum) in sums.iter().enumerate() {
+                        m.set(member, j1 + ROWS * (j2 + ROWS * j3), *sum);
                     }
                 }
             }

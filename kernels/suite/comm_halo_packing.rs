@@ -83,7 +83,7 @@ fn exchanges(edge: usize) -> [Exchange; 26] {
 /// The cell that element `index` of the lists names. They go to `low` where a neighbour is at -1, and to `high` where it
 /// is at 1. Around the cube's cells is a layer of further ones.
 fn cell(edge: usize, index: usize, low: usize, high: usize) -> i64 {
-    let [Some(exchange)] = [exchanges(edge).into_iter().find(|exchange| exchange.list().contains(&index))] else {
+    let Some(exchange) = exchanges(edge).into_iter().find(|exchange| exchange.list().contains(&index)) else {
         return 0;
     };
     let (mut rest, mut stride, mut cell) = (index - exchange.list, 1, 0);
