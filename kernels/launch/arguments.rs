@@ -20,8 +20,11 @@ use core::ops::Index;
 use crate::device;
 use crate::launch::{Dimensions, Item, Item2, Item3, Member};
 
-/// A type that arrays are made of: plain data without padding.
-pub trait Element: Copy + Send + Sync + 'static {
+/// A type that arrays are made of.
+///
+/// # Safety
+/// Plain data without padding, of that kind: every pattern of bits is a value.
+pub unsafe trait Element: Copy + Send + Sync + 'static {
     /// Its name and size, for the bench driver.
     const KIND: ElementKind;
 }
@@ -45,15 +48,18 @@ impl ElementKind {
     }
 }
 
-impl Element for f64 {
+// SAFETY: a number.
+unsafe impl Element for f64 {
     const KIND: ElementKind = ElementKind::f64;
 }
 
-impl Element for i32 {
+// SAFETY: a number.
+unsafe impl Element for i32 {
     const KIND: ElementKind = ElementKind::i32;
 }
 
-impl Element for i64 {
+// SAFETY: a number.
+unsafe impl Element for i64 {
     const KIND: ElementKind = ElementKind::i64;
 }
 
@@ -186,10 +192,15 @@ impl<T: Element, const BORDER: usize> Index<Item2> for In2<T, BORDER> {
     }
 }
 
+/// A border's width and the elements of an item or a member are at most so many, so that sizes computed with them do not overflow.
+const WIDEST: usize = 1 << 16;
+
 /// Elements from one row to the next of an array with a border, and whether all of it is there.
 #[inline(always)]
 fn bordered<const BORDER: usize>(len: usize, dimensions: Dimensions, valid: &mut bool) -> usize {
+    const { assert!(BORDER <= WIDEST, "the border is too wide") };
     let [columns, rows, _] = dimensions.items;
+    // Far from overflowing, as `Dimensions` promise.
     let stride = columns + 2 * BORDER;
     *valid &= len >= stride * (rows + 2 * BORDER);
     stride
@@ -283,6 +294,7 @@ impl<T: Element> Out3<T> {
     #[inline(always)]
     pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
         let [width, height, depth] = dimensions.items;
+        // Does not overflow, as `Dimensions` promise.
         *valid &= len >= width * height * depth;
         Self { pointer, width, height }
     }
@@ -392,6 +404,8 @@ impl<T: Element, const COUNT: usize> OutGroup<T, COUNT> {
     /// `pointer` points to `len` elements that only this launch's `OutGroup` touches while the kernel runs.
     #[inline(always)]
     pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
+        const { assert!(COUNT <= WIDEST, "a member has too many elements") };
+        // Far from overflowing, as `Dimensions` promise.
         *valid &= len >= dimensions.items[0] * COUNT * dimensions.members();
         Self { pointer }
     }

@@ -67,7 +67,10 @@ pub trait Launch: Entry {
 }
 
 /// How a launch looks from outside. Made by [`kernel!`](crate::kernel!).
-pub trait Entry: Sized {
+///
+/// # Safety
+/// `FIELDS` are the arguments of the entry point `ENTRY`: from them the bench driver knows what a launch writes.
+pub unsafe trait Entry: Sized {
     /// The entry point's symbol in the device images.
     const ENTRY: &'static str;
     /// The arguments, in order.
@@ -224,14 +227,15 @@ macro_rules! __launch {
             $( $name: $crate::__type!($kind $($parameter)*), )+
         }
 
-        impl $crate::kernel::Entry for $Launch {
-            const ENTRY: &'static str = stringify!($entry);
+        // SAFETY: the entry point is made of the same list.
+        unsafe impl $crate::kernel::Entry for $Launch {
+            const ENTRY: &'static str = $crate::kernel::expansion::stringify!($entry);
             const FIELDS: &'static [$crate::kernel::Field] = &[
                 $( $crate::__field!($name $kind $($parameter)*), )+
             ];
         }
 
-        const _: () = assert!(
+        const _: () = $crate::kernel::expansion::assert!(
             $crate::kernel::at_most_one_distinct(<$Launch as $crate::kernel::Entry>::FIELDS),
             "a launch has at most one list of distinct indices"
         );
@@ -256,8 +260,11 @@ pub const fn at_most_one_distinct(fields: &[Field]) -> bool {
 /// A parameter of an entry point. Arrays come as references to their first element: that is how Rust tells LLVM which
 /// arrays nobody else writes (`noalias`, `readonly`), without which a GPU reads them past its read-only cache. An array has
 /// an element, because a launch has an item.
+///
+/// # Safety
+/// As wide as 64 bits, and `raw` gives the same ones.
 #[doc(hidden)]
-pub trait Parameter {
+pub unsafe trait Parameter {
     /// What the body's views are made of.
     type Raw: Copy;
 
@@ -265,7 +272,8 @@ pub trait Parameter {
     fn raw(self) -> Self::Raw;
 }
 
-impl<T: Element> Parameter for &'static T {
+// SAFETY: a reference.
+unsafe impl<T: Element> Parameter for &'static T {
     type Raw = *const T;
 
     #[inline(always)]
@@ -274,7 +282,8 @@ impl<T: Element> Parameter for &'static T {
     }
 }
 
-impl<T: Element> Parameter for &'static mut T {
+// SAFETY: a reference.
+unsafe impl<T: Element> Parameter for &'static mut T {
     type Raw = *mut T;
 
     #[inline(always)]
@@ -283,7 +292,8 @@ impl<T: Element> Parameter for &'static mut T {
     }
 }
 
-impl Parameter for usize {
+// SAFETY: 64 bits on every device.
+unsafe impl Parameter for usize {
     type Raw = Self;
 
     #[inline(always)]
@@ -292,20 +302,31 @@ impl Parameter for usize {
     }
 }
 
-impl Parameter for u64 {
+// SAFETY: 64 bits.
+unsafe impl Parameter for u64 {
     type Raw = Self;
 
     #[inline(always)]
     fn raw(self) -> Self {
         self
     }
+}
+
+/// What expansions of the macro are made of. They name it from here, so that nothing that a kernel's file calls alike can
+/// stand in its place.
+#[doc(hidden)]
+pub mod expansion {
+    pub use core::ptr::read;
+    pub use core::{assert, stringify};
+
+    pub use crate::device::{MANY_ITEMS_A_THREAD, Shared, run};
 }
 
 /// An argument's type.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __type {
-    ($kind:ident $T:ident $($number:literal)?) => { $kind<$T $(, $number)?> };
+    ($kind:ident $T:ident $($number:literal)?) => { $crate::arguments::$kind<$T $(, $number)?> };
     ($T:ident) => { $T };
 }
 
@@ -321,7 +342,7 @@ macro_rules! __field {
     ($name:ident $kind:ident $T:ident $($number:literal)?) => { $crate::__field!(@ $name Write $T) };
     (@ $name:ident $role:ident $T:ident) => {
         $crate::kernel::Field {
-            name: stringify!($name),
+            name: $crate::kernel::expansion::stringify!($name),
             role: $crate::kernel::Role::$role,
             kind: <$T as $crate::arguments::Element>::KIND,
         }
@@ -355,6 +376,7 @@ macro_rules! __entry {
         /// # Safety
         /// Arguments and dimensions are those that the launch layer's host side passes.
         #[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
+        #[allow(unsafe_op_in_unsafe_fn, reason = "see @enter")]
         #[unsafe(no_mangle)]
         pub unsafe extern "gpu-kernel" fn $entry(_environment: *const u8, $($p: $($P)+,)* $items_x: usize, $items_y: usize, $items_z: usize, $grid: usize, $block: usize) {
             $crate::__entry! { @enter $Launch ($items_x $items_y $items_z $grid $block) [$(($p : $($P)+))*] [$($f)*] }
@@ -363,37 +385,37 @@ macro_rules! __entry {
         /// # Safety
         /// Arguments and dimensions are those that the launch layer's host side passes.
         #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+        #[allow(unsafe_op_in_unsafe_fn, reason = "see @enter")]
         #[unsafe(no_mangle)]
         pub unsafe extern "C" fn $entry(_environment: *const u8, $($p: $($P)+,)* $items_x: usize, $items_y: usize, $items_z: usize, $grid: usize, $block: usize) {
             $crate::__entry! { @enter $Launch ($items_x $items_y $items_z $grid $block) [$(($p : $($P)+))*] [$($f)*] }
         }
     };
     (@enter $Launch:ident ($items_x:ident $items_y:ident $items_z:ident $grid:ident $block:ident) [$(($p:ident : $($P:tt)+))*] [$($f:tt)*]) => {
+        // No `unsafe` block: what is unsafe here is so on the promise given to the entry point, which is an unsafe
+        // function. Elsewhere, in a body that calls this macro, it does not compile.
         let dimensions = $crate::launch::Dimensions { items: [$items_x, $items_y, $items_z], grid: $grid, block: $block };
-        // SAFETY: the entry point's arguments.
-        $( let $p = unsafe { $crate::device::Shared::new($crate::kernel::Parameter::raw($p)) }; )*
-        $crate::device::run(dimensions, |place| {
-            // SAFETY: `run` calls this once in each thread of the launch; the arguments are this entry's own, and are
-            // used only after their lengths were found to be enough for every item.
-            unsafe {
-                let mut valid = true;
-                let arguments = $crate::__entry! { @arguments $Launch dimensions valid [] [$($f)*] };
-                let valid = valid;
-                if $crate::device::MANY_ITEMS_A_THREAD {
+        $( let $p = $crate::kernel::expansion::Shared::new($crate::kernel::Parameter::raw($p)); )*
+        // `run` calls this once in each thread of the launch; the arguments are this entry's own, and are used only after
+        // their lengths were found to be enough for every item.
+        $crate::kernel::expansion::run(dimensions, |place| {
+            let mut valid = true;
+            let arguments = $crate::__entry! { @arguments $Launch dimensions valid [] [$($f)*] };
+            let valid = valid;
+            if $crate::kernel::expansion::MANY_ITEMS_A_THREAD {
+                $crate::arguments::require(valid);
+            }
+            <<$Launch as $crate::kernel::Launch>::At as $crate::launch::Shape>::each(dimensions, place, |at| {
+                // Behind the item's own number, which takes longer to come by.
+                if !$crate::kernel::expansion::MANY_ITEMS_A_THREAD {
                     $crate::arguments::require(valid);
                 }
-                <<$Launch as $crate::kernel::Launch>::At as $crate::launch::Shape>::each(dimensions, place, |at| {
-                    // Behind the item's own number, which takes longer to come by.
-                    if !$crate::device::MANY_ITEMS_A_THREAD {
-                        $crate::arguments::require(valid);
-                    }
-                    <$Launch as $crate::kernel::Launch>::run(core::ptr::read(&arguments), at);
-                });
-            }
+                <$Launch as $crate::kernel::Launch>::run($crate::kernel::expansion::read(&arguments), at);
+            });
         });
     };
     (@arguments $Launch:ident $dimensions:ident $valid:ident [$($fields:tt)*] [($name:ident $kind:ident $pointer:ident $len:ident) $($rest:tt)*]) => {
-        $crate::__entry! { @arguments $Launch $dimensions $valid [$($fields)* $name: $kind::from_raw($pointer.get(), $len.get(), $dimensions, &mut $valid),] [$($rest)*] }
+        $crate::__entry! { @arguments $Launch $dimensions $valid [$($fields)* $name: $crate::arguments::$kind::from_raw($pointer.get(), $len.get(), $dimensions, &mut $valid),] [$($rest)*] }
     };
     (@arguments $Launch:ident $dimensions:ident $valid:ident [$($fields:tt)*] [($name:ident $T:ident $word:ident) $($rest:tt)*]) => {
         $crate::__entry! { @arguments $Launch $dimensions $valid [$($fields)* $name: $T::from_bits($word.get()),] [$($rest)*] }
@@ -432,13 +454,13 @@ macro_rules! __offload {
     (@parameters $entry:ident [$($p:tt)*] [ { $name:ident $T:ident } $($rest:tt)* ] [$($l:tt)*]) => {
         $crate::__offload! { @parameters $entry [$($p)* ($name: $T)] [$($rest)*] [$($l)* ($name scalar ($T))] }
     };
-    (@parameters $entry:ident [$(($name:ident : $($P:tt)+))*] [] [$(($field:ident $take:ident ($($F:tt)+)))*]) => {
+    (@parameters $entry:ident [$(($name:ident : $P:ty))*] [] [$(($field:ident $take:ident ($F:ty)))*]) => {
         mod $entry {
             mod device_kernel {
                 // The device image's entry point: the compiler replaces the call by a launch of the kernel of this name.
                 unsafe extern "Rust" {
                     pub safe fn $entry(
-                        $($name: $($P)+,)*
+                        $($name: $P,)*
                         items_x: usize, items_y: usize, items_z: usize, grid: usize, block: usize,
                     );
                 }
@@ -450,7 +472,7 @@ macro_rules! __offload {
             pub unsafe fn launch(mut words: $crate::launcher::Words, shape: $crate::launcher::LaunchShape) {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    $( let $field: $($F)+ = words.$take(); )*
+                    $( let $field: $F = words.$take(); )*
                     core::intrinsics::offload::<_, _, ()>(
                         device_kernel::$entry,
                         shape.grid,
@@ -514,7 +536,8 @@ macro_rules! __kernel {
 #[macro_export]
 macro_rules! __kernel {
     ($Kernel:ident $n:ident [ $( $datum:ident = $initial:expr; )+ ] [ $( $entry:ident $Launch:ident )+ ]) => {
-        impl $crate::bench::arguments::Described for $Kernel {
+        // SAFETY: the launches that the device images are made of.
+        unsafe impl $crate::bench::arguments::Described for $Kernel {
             const LAUNCHES: &'static [(&'static str, &'static [$crate::kernel::Field])] = &[
                 $( (<$Launch as $crate::kernel::Entry>::ENTRY, <$Launch as $crate::kernel::Entry>::FIELDS), )+
             ];

@@ -1,6 +1,7 @@
 //! Who runs a kernel's body: one thread for each item of a line, a plane or a volume; teams of threads that stride; or
 //! workgroups that share memory.
 
+use core::cell::UnsafeCell;
 use core::marker::PhantomData;
 use core::ops::Range;
 
@@ -9,6 +10,9 @@ use crate::device::{self, Place};
 
 /// The launch's dimensions. Every kernel gets them as its last arguments, because neither the host device nor
 /// amdgcn can ask for them.
+///
+/// The bench driver sees to it that sizes computed with them do not overflow: there are at most [`MOST_ITEMS`], no more
+/// than [`MOST_ROWS`] along an axis where there are several, and `block` is how the hardware was told to launch.
 #[derive(Clone, Copy, Debug)]
 pub struct Dimensions {
     /// Units of work along x, y and z.
@@ -38,6 +42,12 @@ impl Dimensions {
     }
 }
 
+/// Items of a launch: sizes of arrays, with their borders, are then far below 2^64.
+pub const MOST_ITEMS: usize = 1 << 36;
+
+/// Items along an axis of a plane or a volume: with a border, they are then below 2^32.
+pub const MOST_ROWS: usize = 1 << 31;
+
 /// How a launch's threads are laid over its items; the bench driver makes the grid accordingly.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Layout {
@@ -55,7 +65,10 @@ pub enum Layout {
 }
 
 /// How a kernel's items are laid over a device's threads; the type of the first argument of its body.
-pub trait Shape: Sized {
+///
+/// # Safety
+/// In all threads of a launch that is laid out so, [`Shape::each`] makes each item once, and no other.
+pub unsafe trait Shape: Sized {
     /// The same, as a value.
     const LAYOUT: Layout;
 
@@ -75,6 +88,15 @@ pub trait Shape: Sized {
 /// What keeps a type from being sent or kept beyond its launch.
 type NotSend = PhantomData<*const ()>;
 
+/// What a closure may use that the threads of a workgroup run: nothing that can be changed behind a shared reference.
+/// Through a cell or an atomic number it could tell the body around it which thread ran it.
+///
+/// # Safety
+/// No part of it, and of what it refers to, can be changed behind a shared reference.
+pub unsafe auto trait Uniform {}
+
+impl<T: ?Sized> !Uniform for UnsafeCell<T> {}
+
 /// The index of one unit of work, in the hand of the one thread that does it.
 ///
 /// Only the launch layer makes items: each index below the number of items, once a launch. See [`crate::arguments`].
@@ -89,7 +111,8 @@ impl Item {
     }
 }
 
-impl Shape for Item {
+// SAFETY: `line` hands out each index once.
+unsafe impl Shape for Item {
     const LAYOUT: Layout = Layout::Line;
 
     #[inline(always)]
@@ -116,7 +139,8 @@ impl Item2 {
     }
 }
 
-impl Shape for Item2 {
+// SAFETY: `plane` hands out each pair once.
+unsafe impl Shape for Item2 {
     const LAYOUT: Layout = Layout::Plane;
 
     fn block(threads: usize) -> [usize; 3] {
@@ -153,7 +177,8 @@ impl Item3 {
     }
 }
 
-impl Shape for Item3 {
+// SAFETY: `volume` hands out each triple once.
+unsafe impl Shape for Item3 {
     const LAYOUT: Layout = Layout::Volume;
 
     fn block(threads: usize) -> [usize; 3] {
@@ -185,7 +210,8 @@ pub struct Share {
     pub stride: usize,
 }
 
-impl Shape for Team {
+// SAFETY: the only one of its thread; shares are apart.
+unsafe impl Shape for Team {
     const LAYOUT: Layout = Layout::Strides;
 
     #[inline(always)]
@@ -246,7 +272,8 @@ pub struct Group<const SHARED: usize> {
     used: usize,
 }
 
-impl<const SHARED: usize> Shape for Group<SHARED> {
+// SAFETY: `groups` hands each group to all of its members, and to no other thread.
+unsafe impl<const SHARED: usize> Shape for Group<SHARED> {
     const LAYOUT: Layout = Layout::Groups;
 
     #[inline(always)]
@@ -263,10 +290,8 @@ impl<const SHARED: usize> Group<SHARED> {
     }
 
     /// Fills `LEN` numbers of shared memory with `value(0)`, `value(1)`, …: the members share the work out.
-    ///
-    /// `Sync` keeps a closure from telling the body, through a cell, which thread it ran in.
     #[inline(always)]
-    pub fn stage<const LEN: usize>(&mut self, value: impl Fn(usize) -> f64 + Sync) -> Tile<LEN> {
+    pub fn stage<const LEN: usize>(&mut self, value: impl Fn(usize) -> f64 + Uniform) -> Tile<LEN> {
         require(LEN <= SHARED - self.used);
         // SAFETY: just checked: these elements are this call's alone, and each is written by one member.
         let pointer = unsafe { self.tile.add(self.used) };
@@ -280,7 +305,7 @@ impl<const SHARED: usize> Group<SHARED> {
 
     /// Runs `body` once for each member of the group, after all of them have filled their part of shared memory.
     #[inline(always)]
-    pub fn each(self, body: impl Fn(&Member) + Sync) {
+    pub fn each(self, body: impl Fn(&Member) + Uniform) {
         device::barrier();
         self.place.members(self.dimensions, |index| {
             body(&Member { group: self.index, members: self.dimensions.members(), index, not_send: PhantomData });
@@ -292,9 +317,6 @@ impl<const SHARED: usize> Group<SHARED> {
 pub struct Tile<const LEN: usize> {
     pointer: *const f64,
 }
-
-// SAFETY: it is read only, by members, who exist behind the barrier.
-unsafe impl<const LEN: usize> Sync for Tile<LEN> {}
 
 impl<const LEN: usize> Tile<LEN> {
     /// Number `index`, checked.

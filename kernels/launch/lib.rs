@@ -9,7 +9,7 @@
 //! A kernel's file sees only the [`prelude`]; it names no vendor, no runtime and no ABI.
 
 #![cfg_attr(any(device, launcher), no_std)]
-#![feature(core_intrinsics)]
+#![feature(auto_traits, core_intrinsics, negative_impls)]
 #![cfg_attr(target_arch = "nvptx64", feature(stdarch_nvptx))]
 #![cfg_attr(target_arch = "amdgpu", feature(stdarch_amdgpu))]
 #![allow(internal_features)]
@@ -26,7 +26,7 @@ pub mod sizes;
 #[cfg_attr(target_arch = "nvptx64", path = "device/nvptx64.rs")]
 #[cfg_attr(target_arch = "amdgpu", path = "device/amdgpu.rs")]
 #[cfg_attr(not(any(target_arch = "nvptx64", target_arch = "amdgpu")), path = "device/host.rs")]
-pub mod device;
+mod device;
 
 #[cfg(not(any(device, launcher)))]
 pub mod bench;

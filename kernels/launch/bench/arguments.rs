@@ -15,7 +15,10 @@ pub struct Datum {
 }
 
 /// Made by [`kernel!`](crate::kernel!).
-pub trait Described: Kernel {
+///
+/// # Safety
+/// `LAUNCHES` are those of the device images, in order.
+pub unsafe trait Described: Kernel {
     /// Every launch: its entry point's symbol in the device images, and its arguments.
     const LAUNCHES: &'static [(&'static str, &'static [Field])];
 
@@ -73,6 +76,7 @@ pub enum Values {
 
 impl Values {
     /// Number of elements.
+    #[allow(clippy::len_without_is_empty, reason = "nobody asks")]
     pub fn len(&self) -> usize {
         match self {
             Self::F64(values) => values.len(),

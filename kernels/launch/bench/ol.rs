@@ -93,7 +93,9 @@ pub fn devices() -> Result<Vec<Found>, Failure> {
 fn describe(handle: Handle) -> Found {
     let text = |property| {
         let bytes = bytes(
+            // SAFETY: `bytes` gives room for a number.
             |size| unsafe { olGetDeviceInfoSize(handle, property, size) },
+            // SAFETY: `bytes` gives as much room as it says.
             |size, value| unsafe { olGetDeviceInfo(handle, property, size, value) },
         );
         let text = String::from_utf8_lossy(&bytes).into_owned();

@@ -5,7 +5,7 @@ use std::ops::Range;
 use super::arguments::{Datum, Description, Values};
 use super::runtime::{Device, Failure};
 use crate::kernel::{Field, Given, Items, Launch, Launcher, Role};
-use crate::launch::{Dimensions, Layout, Shape};
+use crate::launch::{Dimensions, Layout, MOST_ITEMS, MOST_ROWS, Shape};
 
 /// Workgroups a multiprocessor gets from a launch whose threads stride over the items: what its 2048 threads hold in
 /// blocks of 256.
@@ -61,10 +61,11 @@ pub fn schedule(
         data,
         values,
         schedule: Schedule { steps: Vec::new(), changed: Vec::new(), sums: Vec::new() },
+        distinct: Vec::new(),
         mistake: None,
     };
     (kernel.repetition)(size, &mut builder);
-    match builder.mistake {
+    match builder.mistake.take().or_else(|| builder.changed_list()) {
         Some(mistake) => Err(Failure::crashed(format!("{}: {mistake}", kernel.name))),
         None => Ok(builder.schedule),
     }
@@ -78,6 +79,8 @@ pub struct Builder<'a> {
     data: &'a [Datum],
     values: &'a [Values],
     schedule: Schedule,
+    /// Lists whose indices are all different, as long as no launch writes them.
+    distinct: Vec<usize>,
     /// The first one.
     mistake: Option<String>,
 }
@@ -126,6 +129,8 @@ impl Builder<'_> {
         self.note(&uses)?;
 
         let block = L::block(self.block);
+        check_block(L::At::LAYOUT, block)?;
+        check_items(L::At::LAYOUT, items)?;
         let grid = self.grid::<L>(items, block)?;
         // The host device's entry point spreads the items over the cores itself.
         let (grid, hardware_block) = match self.device.vendor.as_str() {
@@ -161,6 +166,9 @@ impl Builder<'_> {
         if range.start > range.end || range.end > values.len() {
             return Err(format!("argument {}: {range:?} is not within {name}, which has {}", field.name, values.len()));
         }
+        if range.is_empty() {
+            return Err(format!("argument {} has no element", field.name));
+        }
         Ok((datum, range))
     }
 
@@ -173,6 +181,7 @@ impl Builder<'_> {
                 Role::Distinct => {
                     check_distinct(&self.values[*datum], range.clone())
                         .map_err(|mistake| format!("{}: {mistake}", self.data[*datum].name))?;
+                    self.distinct.push(*datum);
                     continue;
                 }
                 Role::Read | Role::Scalar => continue,
@@ -182,6 +191,15 @@ impl Builder<'_> {
             }
         }
         Ok(())
+    }
+
+    /// A list that some launch writes: that its indices were different says nothing then.
+    fn changed_list(&self) -> Option<String> {
+        let written = |datum: &&usize| self.schedule.changed.contains(datum) || self.schedule.sums.contains(datum);
+        self.distinct
+            .iter()
+            .find(written)
+            .map(|datum| format!("{}: a list of distinct indices is written", self.data[*datum].name))
     }
 
     fn grid<L: Launch>(&self, items: [usize; 3], block: [usize; 3]) -> Result<[usize; 3], String> {
@@ -204,6 +222,34 @@ impl Builder<'_> {
             true => Ok(grid),
             false => Err(format!("a grid of {grid:?} workgroups is more than a device takes")),
         }
+    }
+}
+
+/// Threads in the widest device's warp.
+const WIDEST_WARP: usize = 64;
+
+/// Whether no two threads of a workgroup would work on one item. Threads that add up what they have are whole warps.
+fn check_block(layout: Layout, block: [usize; 3]) -> Result<(), String> {
+    let axes = match layout {
+        Layout::Line | Layout::Strides | Layout::Groups => 1,
+        Layout::Plane => 2,
+        Layout::Volume => 3,
+    };
+    let each = block.iter().all(|threads| (1..=1024).contains(threads)) && block.iter().product::<usize>() <= 1024;
+    let whole = layout != Layout::Strides || block[0].is_multiple_of(WIDEST_WARP);
+    match each && whole && block[axes..].iter().all(|threads| *threads == 1) {
+        true => Ok(()),
+        false => Err(format!("{block:?} threads in a workgroup do not suit its layout")),
+    }
+}
+
+/// Whether the items are so few that no size computed with them overflows in device code.
+fn check_items(layout: Layout, items: [usize; 3]) -> Result<(), String> {
+    let all = items.iter().try_fold(1, |product: usize, number| product.checked_mul(*number));
+    let rows = !matches!(layout, Layout::Plane | Layout::Volume) || items.iter().all(|number| *number <= MOST_ROWS);
+    match all.is_some_and(|all| all <= MOST_ITEMS) && rows {
+        true => Ok(()),
+        false => Err(format!("{items:?} items are more than a launch can have")),
     }
 }
 
@@ -266,6 +312,34 @@ mod tests {
         assert!(check_apart(&[read(0, 0..5), write(0, 5..9)]).is_ok());
         assert!(check_apart(&[read(0, 0..6), write(0, 5..9)]).is_err());
         assert!(check_apart(&[write(0, 0..6), write(0, 0..1)]).is_err());
+    }
+
+    #[test]
+    fn a_thread_has_an_item_of_its_own() {
+        for (layout, block, good) in [
+            (Layout::Line, [256, 1, 1], true),
+            (Layout::Line, [32, 8, 1], false),
+            (Layout::Line, [2048, 1, 1], false),
+            (Layout::Line, [0, 1, 1], false),
+            (Layout::Strides, [128, 1, 1], true),
+            (Layout::Strides, [96, 1, 1], false),
+            (Layout::Groups, [100, 1, 1], true),
+            (Layout::Plane, [32, 2, 1], true),
+            (Layout::Plane, [32, 2, 2], false),
+            (Layout::Volume, [25, 2, 2], true),
+            (Layout::Volume, [1 << 32, 1 << 32, 1], false),
+        ] {
+            assert_eq!(check_block(layout, block).is_ok(), good, "{layout:?} {block:?}");
+        }
+    }
+
+    #[test]
+    fn sizes_do_not_overflow() {
+        assert!(check_items(Layout::Line, [MOST_ITEMS, 1, 1]).is_ok());
+        assert!(check_items(Layout::Line, [MOST_ITEMS + 1, 1, 1]).is_err());
+        assert!(check_items(Layout::Plane, [MOST_ROWS, 2, 1]).is_ok());
+        assert!(check_items(Layout::Plane, [MOST_ROWS + 1, 2, 1]).is_err());
+        assert!(check_items(Layout::Volume, [1 << 26, 1 << 26, 1 << 12]).is_err());
     }
 
     #[test]

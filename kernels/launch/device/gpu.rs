@@ -104,8 +104,11 @@ impl Place {
 }
 
 /// Runs one thread of a kernel: the hardware has already spread them over the device.
+///
+/// # Safety
+/// Only in an entry point: it tells threads apart.
 #[inline(always)]
-pub fn run(_: Dimensions, thread: impl Fn(Place)) {
+pub unsafe fn run(_: Dimensions, thread: impl Fn(Place)) {
     thread(Place::here());
 }
 

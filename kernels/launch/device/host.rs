@@ -131,8 +131,11 @@ unsafe extern "C" {
 }
 
 /// Runs `thread` once on each core.
+///
+/// # Safety
+/// Only in an entry point: it tells threads apart.
 #[inline(always)]
-pub fn run<F: Fn(Place) + Sync>(_: Dimensions, thread: F) {
+pub unsafe fn run<F: Fn(Place) + Sync>(_: Dimensions, thread: F) {
     extern "C" fn body<F: Fn(Place) + Sync>(thread: *mut c_void) {
         // SAFETY: `run` passes a pointer to its `thread`, which outlives the parallel region.
         let thread = unsafe { &*thread.cast::<F>() };
