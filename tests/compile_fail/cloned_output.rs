@@ -1,35 +1,11 @@
-//! An output is cloned, to borrow its elements twice.
-// error: no method named `clone` found
+//! An output is cloned, to keep it beside the launch's own.
+// error: no method named `clone` found for struct `Out<T>`
 
-use ironsweep::prelude::*;
-
-kernel! {
-    fn compile_fail(n) as struct Arguments {
-        a: Out<f64> = zeros(n),
-        b: In<f64> = ramp(n),
-    }
-}
-
-impl Kernel for Arguments {
-    const NAME: &'static str = "Compile_FAIL";
-    const DEFAULT_SIZE: usize = 1;
-    const DEFAULT_REPS: usize = 1;
-    const CHECKED: &'static str = "a";
+impl Launch for Arguments {
     type At = Item;
 
-    fn bytes(_: usize) -> Bytes {
-        Bytes::default()
-    }
-
-    fn flops(_: usize) -> usize {
-        0
-    }
-
     fn run(self, item: Item) {
-        let Self { mut a, b } = self;
-        let mut copy = a.clone();
-        let (first, second) = (a.own(item), copy.own(item));
-        *first = b[item];
-        *second = *first;
+        let copy = self.a.clone();
+        copy.set(item, self.b[item]);
     }
 }

@@ -1,32 +1,10 @@
 //! Outputs cannot be written like plain arrays.
-// error: cannot index into a value of type
+// error: cannot index into a value of type `Out<f64>`
 
-use ironsweep::prelude::*;
-
-kernel! {
-    fn compile_fail(n) as struct Arguments {
-        a: Out<f64> = zeros(n),
-        b: In<f64> = ramp(n),
-    }
-}
-
-impl Kernel for Arguments {
-    const NAME: &'static str = "Compile_FAIL";
-    const DEFAULT_SIZE: usize = 1;
-    const DEFAULT_REPS: usize = 1;
-    const CHECKED: &'static str = "a";
+impl Launch for Arguments {
     type At = Item;
 
-    fn bytes(_: usize) -> Bytes {
-        Bytes::default()
-    }
-
-    fn flops(_: usize) -> usize {
-        0
-    }
-
     fn run(self, item: Item) {
-        let Self { mut a, b } = self;
-        a[item] = b[item];
+        self.a[item] = self.b[item];
     }
 }

@@ -1,32 +1,10 @@
 //! Threads write their neighbour: the index of an item plus one is a number, not an item.
 // error: expected `Item`, found `usize`
 
-use ironsweep::prelude::*;
-
-kernel! {
-    fn compile_fail(n) as struct Arguments {
-        a: Out<f64> = zeros(n),
-        b: In<f64> = ramp(n),
-    }
-}
-
-impl Kernel for Arguments {
-    const NAME: &'static str = "Compile_FAIL";
-    const DEFAULT_SIZE: usize = 1;
-    const DEFAULT_REPS: usize = 1;
-    const CHECKED: &'static str = "a";
+impl Launch for Arguments {
     type At = Item;
 
-    fn bytes(_: usize) -> Bytes {
-        Bytes::default()
-    }
-
-    fn flops(_: usize) -> usize {
-        0
-    }
-
     fn run(self, item: Item) {
-        let Self { mut a, b } = self;
-        a.set(item.index() + 1, b[item]);
+        self.a.set(item.index() + 1, self.b[item]);
     }
 }

@@ -1,32 +1,10 @@
 //! Threads write where they like: a plain index gives no right to write.
 // error: expected `Item`, found integer
 
-use ironsweep::prelude::*;
-
-kernel! {
-    fn compile_fail(n) as struct Arguments {
-        a: Out<f64> = zeros(n),
-        b: In<f64> = ramp(n),
-    }
-}
-
-impl Kernel for Arguments {
-    const NAME: &'static str = "Compile_FAIL";
-    const DEFAULT_SIZE: usize = 1;
-    const DEFAULT_REPS: usize = 1;
-    const CHECKED: &'static str = "a";
+impl Launch for Arguments {
     type At = Item;
 
-    fn bytes(_: usize) -> Bytes {
-        Bytes::default()
-    }
-
-    fn flops(_: usize) -> usize {
-        0
-    }
-
     fn run(self, item: Item) {
-        let Self { mut a, b } = self;
-        a.set(3, b[item]);
+        self.a.set(0, self.b[item]);
     }
 }

@@ -1,35 +1,14 @@
 //! A kernel makes an output of a pointer: that takes `unsafe`, which a kernel does not have.
-// error: usage of an `unsafe` block
-// error: -F unsafe-code
+// error: Out::<T>::from_raw` is unsafe and requires unsafe block
 
-use ironsweep::prelude::*;
+use ironsweep::launch::Dimensions;
 
-kernel! {
-    fn compile_fail(n) as struct Arguments {
-        a: Out<f64> = zeros(n),
-        b: In<f64> = ramp(n),
-    }
-}
-
-impl Kernel for Arguments {
-    const NAME: &'static str = "Compile_FAIL";
-    const DEFAULT_SIZE: usize = 1;
-    const DEFAULT_REPS: usize = 1;
-    const CHECKED: &'static str = "a";
+impl Launch for Arguments {
     type At = Item;
 
-    fn bytes(_: usize) -> Bytes {
-        Bytes::default()
-    }
-
-    fn flops(_: usize) -> usize {
-        0
-    }
-
     fn run(self, item: Item) {
-        let Self { mut a, b } = self;
-        let everything = core::ptr::from_mut(a.own(item));
-        let mut other = unsafe { Out::from_raw(everything, usize::MAX, usize::MAX) };
-        other.set(item, b[item]);
+        let everything = Dimensions { items: [usize::MAX, 1, 1], grid: 1, block: 1 };
+        let other = Out::from_raw(core::ptr::null_mut(), usize::MAX, everything, &mut true);
+        other.set(item, self.b[item]);
     }
 }

@@ -1,7 +1,5 @@
 //! Threads overwrite the result of a reduction, which they may only add to.
-// error: no method named `set` found
-
-use ironsweep::prelude::*;
+// error: no method named `set` found for struct `ironsweep::arguments::Sum<T>`
 
 kernel! {
     fn compile_fail(n) as struct Arguments {
@@ -10,23 +8,11 @@ kernel! {
     }
 }
 
-impl Kernel for Arguments {
-    const NAME: &'static str = "Compile_FAIL";
-    const DEFAULT_SIZE: usize = 1;
-    const DEFAULT_REPS: usize = 1;
-    const CHECKED: &'static str = "sum";
-    type At = Item;
+impl Launch for Arguments {
+    type At = Team;
 
-    fn bytes(_: usize) -> Bytes {
-        Bytes::default()
-    }
-
-    fn flops(_: usize) -> usize {
-        0
-    }
-
-    fn run(self, item: Item) {
-        let Self { sum, b } = self;
-        sum.set(item, b[item]);
+    fn run(self, team: Team) {
+        self.sum.set(0, self.b[0]);
+        team.sum(&self.sum, |item| self.b[item]);
     }
 }

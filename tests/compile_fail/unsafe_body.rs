@@ -1,34 +1,11 @@
 //! A kernel reaches for `unsafe`.
 // error: usage of an `unsafe` block
-// error: -F unsafe-code
 
-use ironsweep::prelude::*;
-
-kernel! {
-    fn compile_fail(n) as struct Arguments {
-        a: Out<f64> = zeros(n),
-        b: In<f64> = ramp(n),
-    }
-}
-
-impl Kernel for Arguments {
-    const NAME: &'static str = "Compile_FAIL";
-    const DEFAULT_SIZE: usize = 1;
-    const DEFAULT_REPS: usize = 1;
-    const CHECKED: &'static str = "a";
+impl Launch for Arguments {
     type At = Item;
 
-    fn bytes(_: usize) -> Bytes {
-        Bytes::default()
-    }
-
-    fn flops(_: usize) -> usize {
-        0
-    }
-
     fn run(self, item: Item) {
-        let Self { mut a, b } = self;
-        a.set(item, b[item]);
-        unsafe { *core::ptr::from_mut(a.own(item)).add(1) = 0.0 };
+        self.a.set(item, self.b[item]);
+        unsafe { core::ptr::null_mut::<f64>().wrapping_add(item.index()).write(0.0) };
     }
 }

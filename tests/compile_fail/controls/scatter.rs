@@ -1,0 +1,17 @@
+//! An array is written through a list of indices.
+
+kernel! {
+    fn compile_fail(n) as struct Arguments {
+        list: Distinct<i32> = indices_32(n, n, |_, index| index as i64),
+        b: In<f64> = ramp(n),
+        c: Scatter<f64> = zeros(n),
+    }
+}
+
+impl Launch for Arguments {
+    type At = Item;
+
+    fn run(self, item: Item) {
+        self.c.set(self.list.target(item), self.b[item]);
+    }
+}

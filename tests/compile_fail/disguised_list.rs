@@ -1,0 +1,19 @@
+//! A list of distinct indices is declared by another name, so that nobody looks whether they are distinct.
+// error: no method named `target` found for struct `In<T, HALO>`
+
+use ironsweep::arguments::Distinct as In;
+
+kernel! {
+    fn compile_fail(n) as struct Arguments {
+        list: In<i32> = indices_32(n, n, |_, index| index as i64),
+        c: Scatter<f64> = zeros(n),
+    }
+}
+
+impl Launch for Arguments {
+    type At = Item;
+
+    fn run(self, item: Item) {
+        self.c.set(self.list.target(item), 1.0);
+    }
+}

@@ -1,0 +1,23 @@
+//! A member made by hand, to write and to read shared memory in another's place.
+// error: fields `group`, `members`, `index` and `not_send` of struct `Member` are private
+
+kernel! {
+    fn compile_fail(n) as struct Arguments {
+        b: In<f64> = ramp(n),
+        m: OutGroup<f64, 2> = zeros(n),
+    }
+}
+
+impl Launch for Arguments {
+    type At = Group<8>;
+
+    fn run(self, group: Group<8>) {
+        let member = ironsweep::launch::Member {
+            group: 0,
+            members: 1,
+            index: group.index(),
+            not_send: core::marker::PhantomData,
+        };
+        self.m.set(&member, 0, self.b[0]);
+    }
+}

@@ -1,0 +1,19 @@
+//! An argument of a type of the kernel's own.
+// error: cannot find type `View`
+// error: cannot find `View` in `arguments`
+
+struct View<T>(*mut T);
+
+kernel! {
+    fn compile_fail(n) as struct Arguments {
+        a: View<f64> = zeros(n),
+    }
+}
+
+impl Launch for Arguments {
+    type At = Item;
+
+    fn run(self, item: Item) {
+        let _ = (self.a.0, item);
+    }
+}

@@ -1,0 +1,24 @@
+//! As by an atomic number, behind a reference that the closure owns.
+// error: `UnsafeCell<atomic::private::Align8<usize>>: Uniform` is not satisfied
+
+use core::sync::atomic::{AtomicUsize, Ordering};
+
+kernel! {
+    fn compile_fail(n) as struct Arguments {
+        b: In<f64> = ramp(n),
+        m: OutGroup<f64, 2> = zeros(n),
+    }
+}
+
+impl Launch for Arguments {
+    type At = Group<8>;
+
+    fn run(self, mut group: Group<8>) {
+        let Self { b, m } = self;
+        let last = &AtomicUsize::new(0);
+        let tile = group.stage::<8>(move |index| last.fetch_add(index, Ordering::Relaxed) as f64 + b[index]);
+        if last.load(Ordering::Relaxed) == 7 {
+            group.each(|member| m.set(member, 0, tile.get(member, 0)));
+        }
+    }
+}
