@@ -240,9 +240,35 @@ macro_rules! __launch {
             "a launch has at most one list of distinct indices"
         );
 
+        const _: () = $crate::kernel::expansion::assert!(
+            $crate::kernel::is_named_after(
+                $crate::kernel::expansion::file!(),
+                <$Launch as $crate::kernel::Entry>::ENTRY,
+            ),
+            "the name of a launch begins with that of its file"
+        );
+
         $crate::__entry! { @parameters $entry $Launch (items_x items_y items_z grid block) [] [] [ $( { $name $kind $($parameter)* } )+ ] }
         $crate::__offload! { @parameters $entry [] [ $( { $name $kind $($parameter)* } )+ ] [] }
     };
+}
+
+/// Whether an entry point's name begins with that of its file: what does not is left out of device images, or takes the
+/// place of a library's function.
+pub const fn is_named_after(file: &str, entry: &str) -> bool {
+    let (file, entry) = (file.as_bytes(), entry.as_bytes());
+    let Some(end) = file.len().checked_sub(b".rs".len()) else {
+        return false;
+    };
+    let (mut start, mut matched) = (end, 0);
+    while start > 0 && file[start - 1] != b'/' {
+        start -= 1;
+    }
+    while start < end && matched < entry.len() && file[start] == entry[matched] {
+        start += 1;
+        matched += 1;
+    }
+    start == end
 }
 
 /// Whether no two lists could name the same element: the targets of one list are different, those of two need not be.
@@ -317,7 +343,7 @@ unsafe impl Parameter for u64 {
 #[doc(hidden)]
 pub mod expansion {
     pub use core::ptr::read;
-    pub use core::{assert, stringify};
+    pub use core::{assert, file, stringify};
 
     pub use crate::device::{MANY_ITEMS_A_THREAD, Shared, run};
 }
@@ -378,7 +404,7 @@ macro_rules! __entry {
         #[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
         #[allow(unsafe_op_in_unsafe_fn, reason = "see @enter")]
         #[unsafe(no_mangle)]
-        pub unsafe extern "gpu-kernel" fn $entry(_environment: *const u8, $($p: $($P)+,)* $items_x: usize, $items_y: usize, $items_z: usize, $grid: usize, $block: usize) {
+        pub unsafe extern "gpu-kernel" fn $entry(_environment: *const (), $($p: $($P)+,)* $items_x: usize, $items_y: usize, $items_z: usize, $grid: usize, $block: usize) {
             $crate::__entry! { @enter $Launch ($items_x $items_y $items_z $grid $block) [$(($p : $($P)+))*] [$($f)*] }
         }
 
@@ -387,7 +413,7 @@ macro_rules! __entry {
         #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
         #[allow(unsafe_op_in_unsafe_fn, reason = "see @enter")]
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn $entry(_environment: *const u8, $($p: $($P)+,)* $items_x: usize, $items_y: usize, $items_z: usize, $grid: usize, $block: usize) {
+        pub unsafe extern "C" fn $entry(_environment: *const (), $($p: $($P)+,)* $items_x: usize, $items_y: usize, $items_z: usize, $grid: usize, $block: usize) {
             $crate::__entry! { @enter $Launch ($items_x $items_y $items_z $grid $block) [$(($p : $($P)+))*] [$($f)*] }
         }
     };
