@@ -2,6 +2,9 @@
 
 mod core {}
 
+#[allow(non_camel_case_types, dead_code)]
+type u8 = str;
+
 macro_rules! stringify {
     ($($anything:tt)*) => {
         "another"
