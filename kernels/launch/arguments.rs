@@ -1,7 +1,7 @@
 //! What a kernel may do with its arrays, said in types.
 //!
 //! Many threads run a kernel's body at once, so the body never gets a `&mut` to an array. It gets views:
-//! * [`In`], [`In2`]: read;
+//! * [`In`], [`In2`], [`Table`]: read;
 //! * [`Out`], [`Out2`], [`Out3`]: write (and read) the element of its own item, and no other;
 //! * [`Distinct`] and [`Scatter`]: write through a list of indices of which no two are equal;
 //! * [`OutGroup`]: write the elements of its own member of a workgroup;
@@ -119,6 +119,42 @@ impl<T: Element, const HALO: usize> In<T, HALO> {
         In { pointer: unsafe { self.pointer.add(offset) }, len: self.len - offset, items: self.items }
     }
 
+    /// How much later than this array `part` begins, a part of it that ends where it ends.
+    #[inline(always)]
+    pub fn offset_of(&self, part: Self) -> usize {
+        let offset = self.len.wrapping_sub(part.len);
+        // So small that sums of a few cannot overflow: the compiler proves checks of such sums once it knows one.
+        require(offset <= u32::MAX as usize);
+        offset
+    }
+
+    /// The `len` elements from `offset` on, which still are one an item. Reading one index in several such parts of one
+    /// length is checked once.
+    #[inline(always)]
+    pub fn slice(&self, offset: usize, len: usize) -> In<T> {
+        require(self.items <= len && len <= self.len);
+        require(offset <= self.len - len);
+        // SAFETY: just checked.
+        In { pointer: unsafe { self.pointer.add(offset) }, len, items: self.items }
+    }
+
+    /// The `number`-th row of `WIDTH` elements, checked. Such a row begins at a multiple of 16 bytes, which lets a GPU
+    /// load two numbers at once: that of the array is checked too.
+    #[inline(always)]
+    pub fn row<const WIDTH: usize>(&self, number: usize) -> [T; WIDTH] {
+        const {
+            let whole = (WIDTH * size_of::<T>()).is_multiple_of(16);
+            assert!(whole, "rows of this length do not begin at multiples of 16 bytes");
+        }
+        /// In an array of these, each begins where a GPU can load two numbers at once.
+        #[derive(Clone, Copy)]
+        #[repr(C, align(16))]
+        struct Row<R>(R);
+        require(number < self.len / WIDTH && self.pointer.addr().is_multiple_of(align_of::<Row<()>>()));
+        // SAFETY: just checked; a row is as long as it says, without padding.
+        unsafe { (*self.pointer.cast::<Row<[T; WIDTH]>>().add(number)).0 }
+    }
+
     /// The `WIDTH` elements from `start` on, checked.
     #[inline(always)]
     pub fn span<const WIDTH: usize>(&self, start: usize) -> &[T; WIDTH] {
@@ -139,6 +175,36 @@ impl<T: Element, const HALO: usize> Index<Item> for In<T, HALO> {
 }
 
 impl<T: Element, const HALO: usize> Index<usize> for In<T, HALO> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, index: usize) -> &T {
+        require(index < self.len);
+        // SAFETY: just checked.
+        unsafe { &*self.pointer.add(index) }
+    }
+}
+
+/// An array that the kernel reads, of any length: what all items have in common.
+#[derive(Clone, Copy)]
+pub struct Table<T: Element> {
+    pointer: *const T,
+    len: usize,
+}
+
+// SAFETY: as for `In`.
+unsafe impl<T: Element> Sync for Table<T> {}
+
+impl<T: Element> Table<T> {
+    /// # Safety
+    /// `pointer` points to `len` elements that nobody writes while the kernel runs.
+    #[inline(always)]
+    pub unsafe fn from_raw(pointer: *const T, len: usize, _: Dimensions, _: &mut bool) -> Self {
+        Self { pointer, len }
+    }
+}
+
+impl<T: Element> Index<usize> for Table<T> {
     type Output = T;
 
     #[inline(always)]
@@ -278,44 +344,49 @@ impl<T: Element, const BORDER: usize> Out2<T, BORDER> {
     }
 }
 
-/// As [`Out`], for a dense three-dimensional array: x runs fastest, then y, then z.
-pub struct Out3<T: Element> {
+/// As [`Out`], for a dense three-dimensional array: x runs fastest, then y, then z. Along y it is `COUNT` times as long as
+/// the launch, and so many elements are an item's own: number `j` lies `j` times the launch's height further along y.
+pub struct Out3<T: Element, const COUNT: usize = 1> {
     pointer: *mut T,
     width: usize,
     height: usize,
 }
 
 // SAFETY: as for `Out`.
-unsafe impl<T: Element> Sync for Out3<T> {}
+unsafe impl<T: Element, const COUNT: usize> Sync for Out3<T, COUNT> {}
 
-impl<T: Element> Out3<T> {
+impl<T: Element, const COUNT: usize> Out3<T, COUNT> {
     /// # Safety
     /// `pointer` points to `len` elements that only this launch's `Out3` touches while the kernel runs.
     #[inline(always)]
     pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
+        const { assert!(COUNT <= WIDEST, "an item has too many elements") };
         let [width, height, depth] = dimensions.items;
         // Does not overflow, as `Dimensions` promise.
-        *valid &= len >= width * height * depth;
+        *valid &= len >= width * (COUNT * height * depth);
         Self { pointer, width, height }
     }
 
+    /// Where element `number` of the item is.
     #[inline(always)]
-    fn offset(&self, item: Item3) -> usize {
-        item.x() + self.width * (item.y() + self.height * item.z())
+    fn offset(&self, item: Item3, number: usize) -> usize {
+        // The compiler knows the number, and leaves nothing of this.
+        require(number < COUNT);
+        item.x() + self.width * (item.y() + self.height * (number + COUNT * item.z()))
     }
 
-    /// The item's own element.
+    /// The item's own element `number`.
     #[inline(always)]
-    pub fn get(&self, item: Item3) -> T {
-        // SAFETY: the item lies within the launch, and no other thread holds an equal one.
-        unsafe { *self.pointer.add(self.offset(item)) }
+    pub fn get(&self, item: Item3, number: usize) -> T {
+        // SAFETY: the item lies within the launch, the number below `COUNT`, and no other thread holds an equal item.
+        unsafe { *self.pointer.add(self.offset(item, number)) }
     }
 
-    /// Writes the item's own element.
+    /// Writes the item's own element `number`.
     #[inline(always)]
-    pub fn set(&self, item: Item3, value: T) {
+    pub fn set(&self, item: Item3, number: usize, value: T) {
         // SAFETY: as above, and no reference to an element exists.
-        unsafe { *self.pointer.add(self.offset(item)) = value }
+        unsafe { *self.pointer.add(self.offset(item, number)) = value }
     }
 }
 

@@ -211,7 +211,7 @@ macro_rules! kernel {
             }
         )+
     ) => {
-        struct $Kernel;
+        pub struct $Kernel;
         $( $crate::__launch! { $entry $Launch [ $( { $name $kind $($($parameter)+)? } )+ ] } )+
         $crate::__kernel! { $Kernel $n [ $( $datum = $initial; )+ ] [ $( $entry $Launch )+ ] }
     };
@@ -363,6 +363,7 @@ macro_rules! __field {
     ($name:ident $T:ident) => { $crate::__field!(@ $name Scalar $T) };
     ($name:ident In $T:ident $($number:literal)?) => { $crate::__field!(@ $name Read $T) };
     ($name:ident In2 $T:ident $($number:literal)?) => { $crate::__field!(@ $name Read $T) };
+    ($name:ident Table $T:ident) => { $crate::__field!(@ $name Read $T) };
     ($name:ident Distinct $T:ident) => { $crate::__field!(@ $name Distinct $T) };
     ($name:ident Sum $T:ident) => { $crate::__field!(@ $name Sum $T) };
     ($name:ident $kind:ident $T:ident $($number:literal)?) => { $crate::__field!(@ $name Write $T) };
@@ -385,6 +386,9 @@ macro_rules! __entry {
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident In2 $T:ident $($number:literal)? } $($rest:tt)* ]) => {
         $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In2 (&'static $T) }
+    };
+    (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident Table $T:ident } $($rest:tt)* ]) => {
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name Table (&'static $T) }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident Distinct $T:ident } $($rest:tt)* ]) => {
         $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name Distinct (&'static $T) }
@@ -469,6 +473,9 @@ macro_rules! __offload {
         $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array (&[$T]))] }
     };
     (@parameters $entry:ident [$($p:tt)*] [ { $name:ident In2 $T:ident $($number:literal)? } $($rest:tt)* ] [$($l:tt)*]) => {
+        $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array (&[$T]))] }
+    };
+    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident Table $T:ident } $($rest:tt)* ] [$($l:tt)*]) => {
         $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array (&[$T]))] }
     };
     (@parameters $entry:ident [$($p:tt)*] [ { $name:ident Distinct $T:ident } $($rest:tt)* ] [$($l:tt)*]) => {

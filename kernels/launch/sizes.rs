@@ -1,5 +1,7 @@
 //! Problem sizes of two and three dimensions, from the number of elements that is asked for (RAJAPerf's target size).
 
+use core::ops::Range;
+
 /// Edge of a square of about `target` elements: floor(sqrt(target) + sqrt(2) - 1).
 pub const fn square_edge(target: usize) -> usize {
     let floor = target.isqrt();
@@ -34,16 +36,14 @@ pub struct Mesh {
 }
 
 impl Mesh {
-    /// The two-dimensional mesh of about `target` zones.
-    pub const fn square(target: usize) -> Self {
-        let zones = square_edge(target);
+    /// The two-dimensional mesh of `zones` zones along each axis.
+    pub const fn square(zones: usize) -> Self {
         let row = zones + 4;
         Self { zones, row, plane: 0, nodes: row * row }
     }
 
-    /// The three-dimensional mesh of about `target` zones.
-    pub const fn cube(target: usize) -> Self {
-        let zones = cube_edge(target);
+    /// The three-dimensional mesh of `zones` zones along each axis.
+    pub const fn cube(zones: usize) -> Self {
         let row = zones + 4;
         Self { zones, row, plane: row * row, nodes: row * row * row }
     }
@@ -54,6 +54,16 @@ impl Mesh {
             0 => self.zones * self.zones,
             _ => self.zones * self.zones * self.zones,
         }
+    }
+
+    /// From a node to its neighbour along all axes at once: no neighbour is farther away.
+    pub const fn reach(self) -> usize {
+        self.plane + self.row + 1
+    }
+
+    /// First nodes of a loop over zones that goes straight on between the real ones: all that have a node on each side.
+    pub const fn inner(self) -> Range<usize> {
+        self.reach()..self.nodes - self.reach()
     }
 
     /// First node of the `number`-th real zone, counted along the rows.
@@ -81,7 +91,7 @@ mod tests {
 
     #[test]
     fn meshes_hold_their_zones() {
-        let mesh = Mesh::cube(1_000_000);
+        let mesh = Mesh::cube(cube_edge(1_000_000));
         assert_eq!((mesh.zones, mesh.row, mesh.real_zones()), (100, 104, 1_000_000));
         assert_eq!(mesh.real_zone(mesh.real_zones() - 1), 101 * (1 + mesh.row + mesh.plane));
         assert_eq!(Mesh::square(1).real_zone(0), 2 + 2 * Mesh::square(1).row);

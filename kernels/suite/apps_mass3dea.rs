@@ -22,7 +22,7 @@ const fn elements(n: usize) -> usize {
 
 kernel! {
     fn apps_mass3dea(n) as struct Mass {
-        b: In<f64> = constant(BASIS, 1.0).or_random(-1.0, 1.0),
+        b: Table<f64> = constant(BASIS, 1.0).or_random(-1.0, 1.0),
         d: In<f64> = constant(WEIGHTS * elements(n), 1.0).or_random(-1.0, 1.0),
         m: OutGroup<f64, 64> = zeros(COLUMN * COLUMN * elements(n)),
     }

@@ -146,7 +146,7 @@ pub unsafe fn run<F: Fn(Place) + Sync>(_: Dimensions, thread: F) {
 }
 
 /// Ends the process: the worker's runner records the point as crashed.
-#[cold]
+#[inline(always)]
 pub fn trap() -> ! {
     core::intrinsics::abort()
 }
@@ -159,6 +159,7 @@ pub fn barrier() {}
 ///
 /// # Safety
 /// `pointer` is valid, and all access to it during the launch is atomic.
+#[inline(always)]
 pub unsafe fn atomic_add(pointer: *mut f64, value: f64) {
     // SAFETY: f64 and AtomicU64 have the same size and alignment on this target; the rest is the caller's promise.
     let bits = unsafe { AtomicU64::from_ptr(pointer.cast()) };
