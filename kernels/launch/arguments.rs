@@ -1,8 +1,8 @@
 //! What a kernel may do with its arrays, said in types.
 //!
 //! Many threads run a kernel's body at once, so the body never gets a `&mut` to an array. It gets views:
-//! * [`In`], [`In2`], [`Table`]: read;
-//! * [`Out`], [`Out2`], [`Out3`]: write (and read) the element of its own item, and no other;
+//! * [`In`], [`InPairs`], [`In2`], [`Table`]: read;
+//! * [`Out`], [`OutPairs`], [`Out2`], [`Out3`]: write (and read) the element of its own item, and no other;
 //! * [`Distinct`] and [`Scatter`]: write through a list of indices of which no two are equal;
 //! * [`OutGroup`]: write the elements of its own member of a workgroup;
 //! * [`Sum`]: add to the one result of a reduction.
@@ -146,13 +146,9 @@ impl<T: Element, const HALO: usize> In<T, HALO> {
             let whole = (WIDTH * size_of::<T>()).is_multiple_of(16);
             assert!(whole, "rows of this length do not begin at multiples of 16 bytes");
         }
-        /// In an array of these, each begins where a GPU can load two numbers at once.
-        #[derive(Clone, Copy)]
-        #[repr(C, align(16))]
-        struct Row<R>(R);
-        require(number < self.len / WIDTH && self.pointer.addr().is_multiple_of(align_of::<Row<()>>()));
+        require(number < self.len / WIDTH && self.pointer.addr().is_multiple_of(WIDE));
         // SAFETY: just checked; a row is as long as it says, without padding.
-        unsafe { (*self.pointer.cast::<Row<[T; WIDTH]>>().add(number)).0 }
+        unsafe { (*self.pointer.cast::<Wide<[T; WIDTH]>>().add(number)).0 }
     }
 
     /// The `WIDTH` elements from `start` on, checked.
@@ -182,6 +178,50 @@ impl<T: Element, const HALO: usize> Index<usize> for In<T, HALO> {
         require(index < self.len);
         // SAFETY: just checked.
         unsafe { &*self.pointer.add(index) }
+    }
+}
+
+/// Numbers that begin where a GPU can load or store two at once.
+#[derive(Clone, Copy)]
+#[repr(C, align(16))]
+struct Wide<R>(R);
+
+/// Where such numbers begin: at multiples of so many bytes.
+const WIDE: usize = align_of::<Wide<()>>();
+
+/// An array that the kernel reads, two elements an item, and `HALO` more behind the last. Elements are loaded in pairs.
+#[derive(Clone, Copy)]
+pub struct InPairs<T: Element, const HALO: usize = 0> {
+    pointer: *const Wide<[T; 2]>,
+}
+
+// SAFETY: as for `In`.
+unsafe impl<T: Element, const HALO: usize> Sync for InPairs<T, HALO> {}
+
+impl<T: Element, const HALO: usize> InPairs<T, HALO> {
+    /// # Safety
+    /// `pointer` points to `len` elements that nobody writes while the kernel runs.
+    #[inline(always)]
+    pub unsafe fn from_raw(pointer: *const T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
+        const { assert!(size_of::<T>() * 2 == WIDE, "two elements fill what is loaded at once") };
+        *valid &= len >= 2 * dimensions.items[0] + HALO && pointer.addr().is_multiple_of(WIDE);
+        Self { pointer: pointer.cast() }
+    }
+
+    /// The `WIDTH` elements from the item's first on; a window wider than the array promises does not compile.
+    #[inline(always)]
+    pub fn window<const WIDTH: usize>(&self, item: Item) -> [T; WIDTH] {
+        const { assert!(WIDTH <= HALO + 2, "a window reaches beyond the halo that its array declares") };
+        core::array::from_fn(|index| {
+            // SAFETY: item < items, and `from_raw` saw len >= 2 * items + HALO >= 2 * item + WIDTH.
+            let pair = unsafe { self.pointer.add(item.index() + index / 2) };
+            match index + 1 == WIDTH && WIDTH % 2 == 1 {
+                // SAFETY: as above; the last element of an odd window may be the last of the array.
+                true => unsafe { (*pair).0[0] },
+                // SAFETY: as above.
+                false => unsafe { *pair }.0[index % 2],
+            }
+        })
     }
 }
 
@@ -307,6 +347,32 @@ impl<T: Element> Out<T> {
     pub fn set(&self, item: Item, value: T) {
         // SAFETY: as above, and no reference to an element exists.
         unsafe { *self.pointer.add(item.index()) = value }
+    }
+}
+
+/// As [`Out`], for two elements an item, which are stored at once.
+pub struct OutPairs<T: Element> {
+    pointer: *mut Wide<[T; 2]>,
+}
+
+// SAFETY: as for `Out`.
+unsafe impl<T: Element> Sync for OutPairs<T> {}
+
+impl<T: Element> OutPairs<T> {
+    /// # Safety
+    /// `pointer` points to `len` elements that only this launch's `OutPairs` touches while the kernel runs.
+    #[inline(always)]
+    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
+        const { assert!(size_of::<T>() * 2 == WIDE, "two elements fill what is stored at once") };
+        *valid &= len >= 2 * dimensions.items[0] && pointer.addr().is_multiple_of(WIDE);
+        Self { pointer: pointer.cast() }
+    }
+
+    /// Writes the item's own elements.
+    #[inline(always)]
+    pub fn set(&self, item: Item, values: [T; 2]) {
+        // SAFETY: item < items, and no other thread holds an equal item.
+        unsafe { *self.pointer.add(item.index()) = Wide(values) }
     }
 }
 

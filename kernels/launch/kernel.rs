@@ -362,6 +362,7 @@ macro_rules! __type {
 macro_rules! __field {
     ($name:ident $T:ident) => { $crate::__field!(@ $name Scalar $T) };
     ($name:ident In $T:ident $($number:literal)?) => { $crate::__field!(@ $name Read $T) };
+    ($name:ident InPairs $T:ident $($number:literal)?) => { $crate::__field!(@ $name Read $T) };
     ($name:ident In2 $T:ident $($number:literal)?) => { $crate::__field!(@ $name Read $T) };
     ($name:ident Table $T:ident) => { $crate::__field!(@ $name Read $T) };
     ($name:ident Distinct $T:ident) => { $crate::__field!(@ $name Distinct $T) };
@@ -383,6 +384,9 @@ macro_rules! __field {
 macro_rules! __entry {
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident In $T:ident $($number:literal)? } $($rest:tt)* ]) => {
         $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In (&'static $T) }
+    };
+    (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident InPairs $T:ident $($number:literal)? } $($rest:tt)* ]) => {
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name InPairs (&'static $T) }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident In2 $T:ident $($number:literal)? } $($rest:tt)* ]) => {
         $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In2 (&'static $T) }
@@ -470,6 +474,9 @@ macro_rules! __entry {
 #[macro_export]
 macro_rules! __offload {
     (@parameters $entry:ident [$($p:tt)*] [ { $name:ident In $T:ident $($number:literal)? } $($rest:tt)* ] [$($l:tt)*]) => {
+        $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array (&[$T]))] }
+    };
+    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident InPairs $T:ident $($number:literal)? } $($rest:tt)* ] [$($l:tt)*]) => {
         $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array (&[$T]))] }
     };
     (@parameters $entry:ident [$($p:tt)*] [ { $name:ident In2 $T:ident $($number:literal)? } $($rest:tt)* ] [$($l:tt)*]) => {

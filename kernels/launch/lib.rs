@@ -33,7 +33,7 @@ pub mod bench;
 
 /// What a kernel's file needs.
 pub mod prelude {
-    pub use crate::arguments::{Distinct, In, In2, Out, Out2, Out3, OutGroup, Scatter, Sum, Table};
+    pub use crate::arguments::{Distinct, In, In2, InPairs, Out, Out2, Out3, OutGroup, OutPairs, Scatter, Sum, Table};
     pub use crate::initial::{computed, constant, indices_32, indices_64, ramp, random_values, scalar, zeros};
     pub use crate::kernel;
     pub use crate::kernel::{Bytes, Kernel, Launch, Launcher, part, whole};

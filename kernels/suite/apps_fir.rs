@@ -1,4 +1,6 @@
 //! Apps_FIR: a finite impulse response filter, `out[i] = sum over j < 16 of coefficient[j] * input[i + j]`.
+//!
+//! An item is two neighbours, which have all but two of their inputs in common; an odd last element is one by itself.
 
 use ironsweep::prelude::*;
 
@@ -7,10 +9,12 @@ const COEFFICIENTS: [f64; 16] =
 const TAPS: usize = COEFFICIENTS.len();
 
 kernel! {
-    fn apps_fir(n) as struct Fir {
-        input: In<f64, 15> = random_values(n + TAPS - 1),
-        out: Out<f64> = zeros(n),
+    data(n) of Fir {
+        input = random_values(n + TAPS - 1),
+        out = zeros(n),
     }
+    launch apps_fir_pairs as Pairs { input: InPairs<f64, 15>, out: OutPairs<f64> }
+    launch apps_fir_last as Last { input: In<f64, 15>, out: Out<f64> }
 }
 
 impl Kernel for Fir {
@@ -28,19 +32,37 @@ impl Kernel for Fir {
     }
 
     fn repetition(n: usize, launcher: &mut impl Launcher) {
-        launcher.launch::<Self>(n);
+        launcher.launch::<Pairs>(n / 2);
+        let rest = n - n % 2;
+        launcher.launch_with::<Last>(n % 2, &[part("input", "input", rest..n + TAPS - 1), part("out", "out", rest..n)]);
     }
 }
 
-impl Launch for Fir {
+impl Launch for Pairs {
     type At = Item;
 
     fn run(self, item: Item) {
         let Self { input, out } = self;
-        let mut sum = 0.0;
-        for (coefficient, x) in COEFFICIENTS.iter().zip(input.window::<TAPS>(item)) {
-            sum += coefficient * x;
-        }
-        out.set(item, sum);
+        let window = input.window::<{ TAPS + 1 }>(item);
+        out.set(item, [filter(|j| window[j]), filter(|j| window[j + 1])]);
     }
+}
+
+impl Launch for Last {
+    type At = Item;
+
+    fn run(self, item: Item) {
+        let Self { input, out } = self;
+        let window = input.window::<TAPS>(item);
+        out.set(item, filter(|j| window[j]));
+    }
+}
+
+#[inline(always)]
+fn filter(input: impl Fn(usize) -> f64) -> f64 {
+    let mut sum = 0.0;
+    for (j, coefficient) in COEFFICIENTS.iter().enumerate() {
+        sum += coefficient * input(j);
+    }
+    sum
 }
