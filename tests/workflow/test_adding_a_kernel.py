@@ -163,6 +163,15 @@ def test_every_kernel_that_the_page_shows_is_there() -> None:
         assert re.search(rf"\b{view.partition('<')[0]}<", text), f"{name} has no {view}"
 
 
+def test_the_page_knows_every_view() -> None:
+    views = re.search(
+        r"pub use crate::arguments::\{(.*?)\}", (ROOT / "kernels/launch/lib.rs").read_text(encoding="utf-8")
+    )
+    assert views
+    page = PAGE.read_text(encoding="utf-8")
+    assert not [view for view in views[1].split(", ") if f"`{view}<" not in page]
+
+
 def test_boxes_are_compared_line_by_line() -> None:
     assert matches("a … c\n…\nd\n", "a b c\nx\ny\nd\n")
     assert matches("…\nd\n", "d\n")
