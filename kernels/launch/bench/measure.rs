@@ -16,6 +16,9 @@ use super::schedule::{self, Schedule};
 /// longer than making them.
 const LOOKED_AT_EACH_PASS: usize = 64 << 20;
 
+/// Initial data up to this size stay for the next point.
+const KEPT: usize = 16 << 30;
+
 /// A bench driver with its runtime.
 pub struct Driver<R> {
     kernel: Description,
@@ -104,7 +107,9 @@ impl<R: Runtime> Driver<R> {
                 // The old data need not lie beside the new ones.
                 self.latest = None;
                 let values = Rc::new(data::initial(data, point.data));
-                self.latest = Some((point.size, point.data, Rc::clone(&values)));
+                if values.iter().map(|values| values.bytes().len()).sum::<usize>() <= KEPT {
+                    self.latest = Some((point.size, point.data, Rc::clone(&values)));
+                }
                 values
             }
         }

@@ -1,6 +1,6 @@
 //! What liboffload neither tells of an NVIDIA GPU nor lets be chosen, asked of the driver itself (cuda.h).
 
-use std::ffi::{CStr, c_int, c_uint, c_void};
+use std::ffi::{c_int, c_uint, c_void};
 use std::path::Path;
 use std::ptr::null_mut;
 
@@ -23,78 +23,77 @@ pub fn spin_while_waiting() {
 
 /// # Safety
 /// `driver` is the driver's library.
-unsafe fn retain_contexts(driver: Library) -> Option<()> {
+unsafe fn retain_contexts(driver: Library) -> Result<(), String> {
     // SAFETY: as the caller's.
     unsafe {
         let set_flags: unsafe extern "C" fn(c_int, c_uint) -> c_int =
-            function(driver, c"cuDevicePrimaryCtxSetFlags_v2")?;
-        let retain: unsafe extern "C" fn(*mut Handle, c_int) -> c_int = function(driver, c"cuDevicePrimaryCtxRetain")?;
+            driver.function(c"cuDevicePrimaryCtxSetFlags_v2")?;
+        let retain: unsafe extern "C" fn(*mut Handle, c_int) -> c_int = driver.function(c"cuDevicePrimaryCtxRetain")?;
         for device in devices(driver)? {
             let mut context = null_mut();
-            succeeded(set_flags(device, CTX_SCHED_SPIN))?;
-            succeeded(retain(&raw mut context, device))?;
+            succeeded("cuDevicePrimaryCtxSetFlags", set_flags(device, CTX_SCHED_SPIN))?;
+            succeeded("cuDevicePrimaryCtxRetain", retain(&raw mut context, device))?;
         }
-        Some(())
+        Ok(())
     }
 }
 
 /// Architecture (for example `sm_90`) and name (`GPU-…`, as nvidia-smi writes it) of the device that the runtime knows
-/// under `uid`; none where the driver is not there or knows no such device.
-pub fn identity(uid: &str) -> Option<(String, String)> {
+/// under `uid`; or why the driver does not tell.
+pub fn identity(uid: &str) -> Result<(String, String), String> {
     // SAFETY: functions have the types of cuda.h, and each gets pointers to what it writes.
     unsafe {
         let driver = driver()?;
-        let uuid: unsafe extern "C" fn(*mut [u8; 16], c_int) -> c_int = function(driver, c"cuDeviceGetUuid_v2")?;
+        let uuid: unsafe extern "C" fn(*mut [u8; 16], c_int) -> c_int = driver.function(c"cuDeviceGetUuid_v2")?;
         let attribute: unsafe extern "C" fn(*mut c_int, c_int, c_int) -> c_int =
-            function(driver, c"cuDeviceGetAttribute")?;
-        for device in devices(driver)? {
-            let mut bytes = [0; 16];
-            succeeded(uuid(&raw mut bytes, device))?;
-            if is_same(uid, &bytes) {
-                let (mut major, mut minor) = (0, 0);
-                succeeded(attribute(&raw mut major, ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device))?;
-                succeeded(attribute(&raw mut minor, ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device))?;
-                return Some((format!("sm_{major}{minor}"), name(&bytes)));
-            }
-        }
-        None
+            driver.function(c"cuDeviceGetAttribute")?;
+        let known: Vec<(c_int, [u8; 16])> = devices(driver)?
+            .into_iter()
+            .map(|device| {
+                let mut bytes = [0; 16];
+                succeeded("cuDeviceGetUuid", uuid(&raw mut bytes, device)).map(|()| (device, bytes))
+            })
+            .collect::<Result<_, _>>()?;
+        // A runtime and the driver see the same devices: where there is one, it is that one.
+        let found = known.iter().find(|(_, bytes)| known.len() == 1 || is_same(uid, bytes));
+        let Some((device, bytes)) = found else {
+            let names: Vec<_> = known.iter().map(|(_, bytes)| name(bytes)).collect();
+            return Err(format!("the driver does not know {uid:?}, but {}", names.join(", ")));
+        };
+        let (mut major, mut minor) = (0, 0);
+        succeeded("cuDeviceGetAttribute", attribute(&raw mut major, ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, *device))?;
+        succeeded("cuDeviceGetAttribute", attribute(&raw mut minor, ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, *device))?;
+        Ok((format!("sm_{major}{minor}"), name(bytes)))
     }
 }
 
 /// The driver's library, if this machine has one.
-fn driver() -> Option<Library> {
-    Library::open(Path::new("libcuda.so.1")).ok()
+fn driver() -> Result<Library, String> {
+    Library::open(Path::new("libcuda.so.1"))
 }
 
 /// # Safety
 /// `driver` is the driver's library.
-unsafe fn devices(driver: Library) -> Option<Vec<c_int>> {
+unsafe fn devices(driver: Library) -> Result<Vec<c_int>, String> {
     // SAFETY: as the caller's.
     unsafe {
-        let init: unsafe extern "C" fn(c_uint) -> c_int = function(driver, c"cuInit")?;
-        let count: unsafe extern "C" fn(*mut c_int) -> c_int = function(driver, c"cuDeviceGetCount")?;
-        let get: unsafe extern "C" fn(*mut c_int, c_int) -> c_int = function(driver, c"cuDeviceGet")?;
+        let init: unsafe extern "C" fn(c_uint) -> c_int = driver.function(c"cuInit")?;
+        let count: unsafe extern "C" fn(*mut c_int) -> c_int = driver.function(c"cuDeviceGetCount")?;
+        let get: unsafe extern "C" fn(*mut c_int, c_int) -> c_int = driver.function(c"cuDeviceGet")?;
         let mut number = 0;
-        succeeded(init(0))?;
-        succeeded(count(&raw mut number))?;
+        succeeded("cuInit", init(0))?;
+        succeeded("cuDeviceGetCount", count(&raw mut number))?;
         (0..number)
             .map(|index| {
                 let mut device = 0;
-                succeeded(get(&raw mut device, index)).map(|()| device)
+                succeeded("cuDeviceGet", get(&raw mut device, index)).map(|()| device)
             })
             .collect()
     }
 }
 
-/// # Safety
-/// `F` is the type of a pointer to the function of that name.
-unsafe fn function<F: Copy>(library: Library, name: &CStr) -> Option<F> {
-    // SAFETY: the caller's promise.
-    unsafe { library.function(name) }.ok()
-}
-
-fn succeeded(code: c_int) -> Option<()> {
-    (code == 0).then_some(())
+fn succeeded(function: &str, code: c_int) -> Result<(), String> {
+    if code == 0 { Ok(()) } else { Err(format!("{function}: error {code}")) }
 }
 
 /// Whether a text that ends in a UUID, however it is punctuated, ends in this one.

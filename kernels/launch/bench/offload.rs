@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::arguments::Values;
 use super::library::Library;
+use super::nvidia;
 use super::ol::{self, Found};
 use super::runtime::{Device, Failure, Problem, Region, Runtime};
 use super::schedule::{Step, Word};
@@ -138,8 +139,9 @@ impl Runtime for Offload {
     }
 
     fn open(&mut self, vendor: &str, arch: &str, part: &Path) -> Result<Device, Failure> {
-        // libomptarget has only those devices for which an image is loaded.
+        // libomptarget has only those devices for which an image is loaded, and opens them when it is.
         if !self.launchers.contains_key(part) {
+            nvidia::spin_while_waiting();
             let failed = |error| Failure::crashed(format!("{}: {error}", part.display()));
             // SAFETY: the macro `kernel!` declares the function so.
             let launch = Library::open(part)

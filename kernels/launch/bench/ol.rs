@@ -130,9 +130,9 @@ fn describe(handle: Handle) -> Found {
         BACKEND_CUDA => {
             device.vendor = "nvidia".into();
             device.name = name;
-            if let Some((arch, uuid)) = nvidia::identity(&uid) {
-                device.arch = arch;
-                device.uid = uuid;
+            match nvidia::identity(&uid) {
+                Ok((arch, uuid)) => (device.arch, device.uid) = (arch, uuid),
+                Err(reason) => device.arch = format!("an unknown architecture ({reason})"),
             }
         }
         BACKEND_AMDGPU => {
