@@ -10,7 +10,7 @@ PATH := $(CURDIR)/.venv/bin:$(PATH)
 export PATH
 
 SNAKEMAKE = snakemake --profile profiles/local
-PYTHON_SOURCES = workflow/scripts tests
+PYTHON_SOURCES = workflow/scripts tests benchmarks
 RUST_SOURCES = kernels/launch/lib.rs kernels/suite/*.rs kernels/planted/*.rs
 SMK_SOURCES = Snakefile workflow/rules
 

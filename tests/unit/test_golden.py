@@ -74,7 +74,7 @@ def target_size(row: dict[str, str]) -> int:
 def test_references_cover_every_kernel_at_three_sizes() -> None:
     covered = {(row["kernel"], row["target_size"]) for row in rows_of(ORACLES)}
     assert covered == {(kernel, size) for kernel in SUITE for size in ("10000", "100000", "default")}
-    assert len(SUITE) == 16
+    assert len(SUITE) >= 16
 
 
 @pytest.mark.parametrize(
@@ -485,6 +485,22 @@ def test_planted_kernels_are_judged_by_triad() -> None:
 # --- What elements may deviate -------------------------------------------------------------------------------------
 
 LARGE = 20_000
+# Kernels whose operations are known to round random data, so that extended precision must show. Others need not: a copy
+# has no operation, and a sum of two numbers of the random stream is exact.
+ROUNDING = {
+    "Stream_TRIAD",
+    "Basic_DAXPY",
+    "Lcals_HYDRO_2D",
+    "Lcals_PLANCKIAN",
+    "Apps_DEL_DOT_VEC_2D",
+    "Apps_ENERGY",
+    "Apps_FIR",
+    "Apps_LTIMES",
+    "Apps_MASS3DEA",
+    "Apps_MATVEC_3D_STENCIL",
+    "Apps_PRESSURE",
+    "Apps_VOL3D",
+}
 
 
 def extended_outputs(kernel: str, case: Case, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
@@ -508,11 +524,10 @@ def test_bounds_allow_that_operations_do_not_round(kernel: str, monkeypatch: pyt
     expected, allowed = whole_bounds(kernel, case, contract=True)
     deviation = np.abs(extended_outputs(kernel, case, monkeypatch) - expected)
     assert (deviation <= allowed).all()
-    if kernel not in ("Stream_COPY", "Comm_HALO_PACKING"):
-        assert np.count_nonzero(deviation) > 0 or kernel == "Polybench_JACOBI_2D"
-        # Not so wide that an error could hide.
-        assert np.median(allowed) < 1e-12
-        assert allowed.max() < 1e-6
+    assert deviation.any() or kernel not in ROUNDING
+    # Not so wide that an error could hide.
+    assert np.median(allowed) < 1e-12
+    assert allowed.max() < 1e-6
 
 
 def test_contracted_triad_and_daxpy_deviate_and_strict_ones_do_not() -> None:
