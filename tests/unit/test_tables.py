@@ -224,7 +224,7 @@ def test_bandwidth_is_compared_with_that_of_the_fastest_copy() -> None:
     assert [row["bandwidth_of_copy"] for row in only(rows, kernel="Stream_COPY")] == [0.5, 1.0]
     assert "bandwidth_of_copy" not in only(rows, kernel="Stream_TRIAD", variant="cpp_seq", size=10_000)[0]
     (ratio,) = only(
-        tables.ratios(rows, tables.samples_of([System("laptop", cells, records)]), BASELINE), id=triad["id"]
+        list(tables.ratios(rows, tables.samples_of([System("laptop", cells, records)]), BASELINE)), id=triad["id"]
     )
     assert ratio["bandwidth_of_copy"] == 0.25
 
