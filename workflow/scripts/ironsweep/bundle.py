@@ -36,7 +36,7 @@ BLOCK_BYTES = 32 << 20
 # X86 turns the targets of jumps into absolute addresses, which repeat. A thread needs 12 times the dictionary's memory.
 XZ_FILTERS = (
     {"id": lzma.FILTER_X86},
-    {"id": lzma.FILTER_LZMA2, "preset": 9, "dict_size": BLOCK_BYTES},
+    {"id": lzma.FILTER_LZMA2, "preset": 6, "dict_size": BLOCK_BYTES},
 )
 MAX_THREADS = 4
 
