@@ -2,7 +2,7 @@
 
 use core::ops::Range;
 
-use crate::arguments::{Element, ElementKind};
+use crate::arguments::ElementKind;
 use crate::launch::Shape;
 
 /// Bytes that one repetition moves, counted as RAJAPerf counts them: read or written excludes what is modified.
@@ -283,61 +283,6 @@ pub const fn at_most_one_distinct(fields: &[Field]) -> bool {
     number <= 1
 }
 
-/// A parameter of an entry point. Arrays come as references to their first element: that is how Rust tells LLVM which
-/// arrays nobody else writes (`noalias`, `readonly`), without which a GPU reads them past its read-only cache. An array has
-/// an element, because a launch has an item.
-///
-/// # Safety
-/// As wide as 64 bits, and `raw` gives the same ones.
-#[doc(hidden)]
-pub unsafe trait Parameter {
-    /// What the body's views are made of.
-    type Raw: Copy;
-
-    /// The parameter as that.
-    fn raw(self) -> Self::Raw;
-}
-
-// SAFETY: a reference.
-unsafe impl<T: Element> Parameter for &'static T {
-    type Raw = *const T;
-
-    #[inline(always)]
-    fn raw(self) -> Self::Raw {
-        self
-    }
-}
-
-// SAFETY: a reference.
-unsafe impl<T: Element> Parameter for &'static mut T {
-    type Raw = *mut T;
-
-    #[inline(always)]
-    fn raw(self) -> Self::Raw {
-        self
-    }
-}
-
-// SAFETY: 64 bits on every device.
-unsafe impl Parameter for usize {
-    type Raw = Self;
-
-    #[inline(always)]
-    fn raw(self) -> Self {
-        self
-    }
-}
-
-// SAFETY: 64 bits.
-unsafe impl Parameter for u64 {
-    type Raw = Self;
-
-    #[inline(always)]
-    fn raw(self) -> Self {
-        self
-    }
-}
-
 /// What expansions of the macro are made of. They name it from here, so that nothing that a kernel's file calls alike can
 /// stand in its place.
 #[doc(hidden)]
@@ -383,22 +328,22 @@ macro_rules! __field {
 #[macro_export]
 macro_rules! __entry {
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident In $T:ident $($number:literal)? } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In (&'static $T) }
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In (*const $T) }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident InPairs $T:ident $($number:literal)? } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name InPairs (&'static $T) }
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name InPairs (*const $T) }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident In2 $T:ident $($number:literal)? } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In2 (&'static $T) }
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In2 (*const $T) }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident Table $T:ident } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name Table (&'static $T) }
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name Table (*const $T) }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident Distinct $T:ident } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name Distinct (&'static $T) }
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name Distinct (*const $T) }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident $kind:ident $T:ident $($number:literal)? } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name $kind (&'static mut $T) }
+        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name $kind (*mut $T) }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident $T:ident } $($rest:tt)* ]) => {
         $crate::__entry! { @parameters $entry $Launch $dimensions [$($p)* (word: u64)] [$($f)* ($name $T word)] [$($rest)*] }
@@ -429,7 +374,7 @@ macro_rules! __entry {
         // No `unsafe` block: what is unsafe here is so on the promise given to the entry point, which is an unsafe
         // function. Elsewhere, in a body that calls this macro, it does not compile.
         let dimensions = $crate::launch::Dimensions { items: [$items_x, $items_y, $items_z], grid: $grid, block: $block };
-        $( let $p = $crate::kernel::expansion::Shared::new($crate::kernel::Parameter::raw($p)); )*
+        $( let $p = $crate::kernel::expansion::Shared::new($p); )*
         // `run` calls this once in each thread of the launch; the arguments are this entry's own, and are used only after
         // their lengths were found to be enough for every item.
         $crate::kernel::expansion::run(dimensions, |place| {
