@@ -233,6 +233,13 @@ def test_notes_and_cells_that_are_not_run_become_records(bench: Bench) -> None:
     assert bench.lines("starts") == []
 
 
+@pytest.mark.parametrize("status", ["not_run", "unsupported"])
+def test_what_can_run_now_is_run(bench: Bench, status: str) -> None:
+    before = bench.run([point(10, status_planned=status, reason_planned="no checkout of the emulator")])
+    assert [(record["status"], record["message"]) for record in before] == [(status, "no checkout of the emulator")]
+    assert [record["status"] for record in bench.run([point(10)])] == ["ok"]
+
+
 def test_variants_are_interleaved_without_new_starts(bench: Bench) -> None:
     bench.worker("cpp_openmp")
     points = [point(size, variant) for size in (10, 20, 30) for variant in ("cpp_seq", "cpp_openmp")]

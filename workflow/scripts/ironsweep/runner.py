@@ -405,7 +405,8 @@ def _still_valid(record: Record, hashes: Record, timeout_s: float, dump: Path | 
     """Whether a record of an earlier run stands for the same point now."""
     if any(record.get(name) != value for name, value in hashes.items()):
         return False
-    if record.get("status") in ("wrong_device", "not_run") or "(SIGKILL)" in str(record.get("message")):
+    # What could not run may be able to now: another device, a checkout of the emulator.
+    if record.get("status") in ("wrong_device", "not_run", "unsupported") or "(SIGKILL)" in str(record.get("message")):
         return False
     if record.get("status") == "timeout" and record.get("timeout_s", 0) < timeout_s:
         return False
