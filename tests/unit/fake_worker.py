@@ -81,6 +81,8 @@ def answer(point: dict[str, Any], behaviour: str) -> None:
             write(character)
     elif behaviour == "wrong_id":
         write(json.dumps({**record_of(point), "id": "0" * 16}) + "\n")
+    elif behaviour == "other_variant":
+        write(json.dumps({**record_of(point), "variant": "hip"}) + "\n")
     elif behaviour == "nan":
         write(json.dumps({**record_of(point), "checksums": [float("nan")] * point["passes"]}) + "\n")
     elif behaviour == "device_fault":

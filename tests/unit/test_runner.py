@@ -156,6 +156,7 @@ def test_every_point_gets_a_complete_record(bench: Bench) -> None:
         ("garbage", "crashed", "no JSON: Segfault? no, just chatter"),
         ("half", "crashed", "ended by signal 9 (SIGKILL)"),
         ("wrong_id", "crashed", "other than the record of this point"),
+        ("other_variant", "crashed", "was answered by hip"),
         ("device_fault", "crashed", "an illegal memory access"),
         ("out_of_memory", "out_of_memory", "no room"),
         ("no_memory", "out_of_memory", "memory allocation of 8000000000000 bytes failed"),
@@ -165,7 +166,7 @@ def test_a_failing_point_costs_only_itself(bench: Bench, behaviour: str, status:
     found = bench.run([point(10), point(20), point(30)], fake={"20": behaviour})
     assert [record["status"] for record in found] == ["ok", status, "ok"]
     assert message in found[1]["message"]
-    assert len(bench.lines("starts")) == (1 if behaviour == "out_of_memory" else 2)
+    assert len(bench.lines("starts")) == (1 if behaviour in ("out_of_memory", "other_variant") else 2)
 
 
 def test_a_worker_that_is_ended_from_outside_is_no_result(bench: Bench) -> None:
@@ -231,6 +232,14 @@ def test_notes_and_cells_that_are_not_run_become_records(bench: Bench) -> None:
         ("unsupported", "compile: no nvcc on PATH"),
     ]
     assert bench.lines("starts") == []
+
+
+def test_a_launcher_without_the_image_of_a_device_is_not_asked(bench: Bench) -> None:
+    bench.worker("rust_offload")
+    bench.part("launch/safe-strict.so")
+    bench.part("images/sm_90-safe-strict.img", NOTE)
+    (found,) = bench.run([point(10, "rust_offload", device="nvidia", arch="sm_90")])
+    assert (found["status"], found["message"]) == ("unsupported", "compile: no nvcc on PATH")
 
 
 @pytest.mark.parametrize("status", ["not_run", "unsupported"])

@@ -22,7 +22,8 @@ arguments = parser.parse_args()
 def run(tool: str, *words: str | Path) -> None:
     """Run a tool of the toolchain; if it fails, so does this program."""
     if status := subprocess.run([arguments.tools / tool, *words], check=False).returncode:
-        sys.exit(status)
+        # As a shell reports a signal: a tool that was killed is no tool that failed.
+        sys.exit(128 - status if status < 0 else status)
 
 
 # Each image is a package of its own: of several in one, libomptarget sees the first.

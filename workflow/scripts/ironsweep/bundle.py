@@ -24,6 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from ironsweep.attempt import read_note
 from ironsweep.errors import UserError, run_main
 from ironsweep.records import Problem, Record, read_file
 
@@ -263,6 +264,9 @@ def _lines_of_result(options: argparse.Namespace) -> Iterator[str]:
         yield f"{options.archive}: {len(members)} files, {size:.1f} MB, SHA-256 {digest}"
         kinds = Counter(json.loads(line)["kind"] for line in options.points.read_text(encoding="utf-8").splitlines())
         yield f"{sum(kinds.values())} cells: {', '.join(f'{count} {kind}' for kind, count in sorted(kinds.items()))}"
+        for binary in options.binaries:
+            if note := read_note(binary):
+                yield f"not built, and so not there: {binary}: {note.reason.splitlines()[0]}"
         return
     count, problems = take(options.records, options.out, options.dumps)
     yield f"{options.out}: {count} records"

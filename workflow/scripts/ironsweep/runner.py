@@ -286,7 +286,7 @@ class Programs:
         """Hashes are computed when they are first asked for."""
         self._bin = Path(options.bin)
         self._hashes: dict[Path, str | None] = {}
-        self._notes: dict[tuple[Path, Path], tuple[str, str] | None] = {}
+        self._notes: dict[tuple[Path, ...], tuple[str, str] | None] = {}
         self.toolchain = _toolchain_hash(Path(options.toolchain)) if options.toolchain else None
 
     def _files(self, point: Point) -> tuple[Path, Path]:
@@ -303,11 +303,14 @@ class Programs:
         }
 
     def note(self, point: Point) -> tuple[str, str] | None:
-        """Status and reason if the program or the part of a point could not be built."""
+        """Status and reason if the program or the part of a point could not be built, or the image in that part."""
         files = self._files(point)
-        if files not in self._notes:
-            self._notes[files] = next(filter(None, map(_why_missing, files)), None)
-        return self._notes[files]
+        # A launcher holds the images of all devices but those that could not be built.
+        image = self._bin / point["kernel"] / "images" / "{arch}-{safety}-{contraction}.img".format(**point)
+        needed = (*files, image) if point["variant"] == "rust_offload" and image.exists() else files
+        if needed not in self._notes:
+            self._notes[needed] = next(filter(None, map(_why_missing, needed)), None)
+        return self._notes[needed]
 
     def _hash(self, file: Path) -> str | None:
         if file not in self._hashes:
@@ -683,6 +686,11 @@ class Run:
             if "memory allocation of" in tail:  # how a Rust program ends that gets no memory
                 return {"status": "out_of_memory", "message": tail.splitlines()[-1], "log_tail": tail}
             return {"status": failure.status, "message": failure.message, "log_tail": tail}
+        if record.get("variant", point["variant"]) != point["variant"]:
+            return {
+                "status": "crashed",
+                "message": f"asked for {point['variant']}, was answered by {record['variant']}",
+            }
         if full := next((words for words in FULL_DISK if words in str(record.get("message"))), None):
             raise OSError(full)
         if record["status"] == "crashed":  # a device fault: its context is of no use any more

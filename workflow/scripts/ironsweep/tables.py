@@ -173,9 +173,9 @@ def judged_cells(
 
 
 def _take_over_failed_checks(rows: Sequence[Row]) -> None:
-    """A program whose check came out wrong has no right results: its measured cells are wrong too."""
-
-    wrong = {_program(row): row for row in rows if row["kind"] == "check" and row["status"] == Status.WRONG_RESULT}
+    """A program whose check came out wrong or ended in a fault has no right results: its times are of nothing."""
+    failed = (Status.WRONG_RESULT, Status.CRASHED)
+    wrong = {_program(row): row for row in rows if row["kind"] == "check" and row["status"] in failed}
     for row in rows:
         check = wrong.get(_program(row))
         if check and row["kind"] == "measure" and row["status"] == Status.OK:
@@ -187,7 +187,7 @@ def _compare_with_copy(rows: Sequence[Row]) -> None:
     """Set `bandwidth_of_copy`: bandwidth over that of the fastest copy at the same size on the same device."""
 
     def place(row: Row) -> tuple[Any, ...]:
-        return tuple(row[name] for name in ("host", "device_uid", "device", "arch", "region", "size"))
+        return tuple(row[name] for name in ("host", "device_name", "device", "arch", "region", "size"))
 
     measured = [row for row in rows if row["kind"] == "measure" and row["status"] == Status.OK]
     fastest: dict[tuple[Any, ...], float] = {}
