@@ -101,7 +101,7 @@ def test_speed_shows_baseline_and_intervals() -> None:
     assert len(figure.axes) == 3
     assert "30 of 30 comparisons" in title(figure)
     assert legend(figure) == ["rust_offload", "rust_liboffload"]
-    assert "relative to cuda" in figure.get_supxlabel()
+    assert "relative to cuda" in figure.legends[0].get_title().get_text()
     assert sum(len(axes.collections) for axes in figure.axes) == 30
 
 

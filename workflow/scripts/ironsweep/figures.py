@@ -136,9 +136,8 @@ def time_against_size(cells: pd.DataFrame) -> Figure:
                 axes.set_axis_off()
             _reserve_strip(axes_row[: len(own)], cells[cells["kernel"].isin(own)], variants)
         figure.supylabel("time per repetition", fontsize=_POINT)
-        figure.supxlabel("problem size (elements)", fontsize=_POINT)
         _title(figure, cells, "Median and 95 % interval of the median", "cells")
-        _legend(figure, variants, cells)
+        _legend(figure, variants, cells, "problem size (elements)")
         return figure
 
 
@@ -159,9 +158,8 @@ def relative_speed(ratios: pd.DataFrame) -> Figure:
             axes.set_title(f"{_readable(size)} elements")
         _speed_axis(axes_row[0], ratios)
         baseline = _in_order(ratios["baseline_variant"], STYLES)[0]
-        figure.supxlabel(f"speed relative to {baseline} (above 1: faster than {baseline})", fontsize=_POINT)
         _title(figure, ratios, "Ratio of medians and 95 % bootstrap interval", "comparisons")
-        _legend(figure, variants, ratios)
+        _legend(figure, variants, ratios, f"speed relative to {baseline} (above 1: faster than {baseline})")
         return figure
 
 
@@ -371,8 +369,11 @@ def _title(figure: Figure, rows: pd.DataFrame, what: str, noun: str) -> None:
         )
 
 
-def _legend(figure: Figure, variants: Sequence[str], rows: pd.DataFrame) -> None:
-    """Variants, and the meaning of the letters that occur."""
+def _legend(figure: Figure, variants: Sequence[str], rows: pd.DataFrame, axis: str) -> None:
+    """Variants, and the meaning of the letters that occur, below the name of the common axis.
+
+    The name is the legend's title because a label of the figure would be laid over a legend outside of the axes.
+    """
     handles = [
         Line2D([], [], color=_style(variant).colour, marker=_style(variant).marker, markersize=4.5, label=variant)
         for variant in variants
@@ -383,4 +384,11 @@ def _legend(figure: Figure, variants: Sequence[str], rows: pd.DataFrame) -> None
         for status, letter in LETTERS.items()
         if status in present
     ]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 6), frameon=False)
+    figure.legend(
+        handles=handles,
+        title=axis,
+        title_fontsize=_POINT,
+        loc="outside lower center",
+        ncols=min(len(handles), 6),
+        frameon=False,
+    )
