@@ -1,9 +1,9 @@
 //! What a kernel may do with its arrays, said in types.
 //!
 //! Many threads run a kernel's body at once, so the body never gets a `&mut` to an array. It gets views:
-//! * [`In`], [`InPairs`], [`In2`], [`Table`]: read;
+//! * [`In`], [`InPairs`], [`In2`], [`InGroup`], [`Rows`], [`Table`]: read;
 //! * [`Out`], [`OutPairs`], [`Out2`], [`Out3`]: write (and read) the element of its own item, and no other;
-//! * [`Distinct`] and [`Scatter`]: write through a list of indices of which no two are equal;
+//! * [`Distinct`], [`Gather`] and [`Scatter`]: read and write through a list of indices of which no two are equal;
 //! * [`OutGroup`]: write the elements of its own member of a workgroup;
 //! * [`Sum`]: add to the one result of a reduction.
 //!
@@ -11,14 +11,17 @@
 //! one. That two threads write one element is therefore not a rule to be kept but a program that does not compile.
 //! None of them can be sent anywhere or kept: a device image has no place for it.
 //!
-//! [`require`] is the one check behind all of them. In the tuning `unchecked` it does nothing. What is the same for all
-//! items (is each array long enough?) is gathered by the views' `from_raw` and required once, before a body runs.
+//! What is the same for all threads of a launch is checked once, on the host, before it begins: whether each array holds
+//! what its view [needs](View::needs), whether it begins where it must, and how far a list of indices reaches. Views
+//! are made of arrays that were found good, so that most of what a body does with them needs no check.
+//!
+//! [`require`] is the one check of what differs from thread to thread. In the tuning `unchecked` it does nothing.
 
 use core::marker::PhantomData;
 use core::ops::Index;
 
 use crate::device;
-use crate::launch::{Dimensions, Item, Item2, Item3, Member};
+use crate::launch::{Dimensions, Group, Item, Item2, Item3, Member};
 
 /// A type that arrays are made of.
 ///
@@ -63,7 +66,39 @@ unsafe impl Element for i64 {
     const KIND: ElementKind = ElementKind::i64;
 }
 
-/// Ends the launch with a fault unless `holds`: every bounds check of the launch layer.
+/// What the host sees of a view: what its array must be.
+///
+/// # Safety
+/// The view stays within `needs` elements, and what it does with them is what `ROLE` says.
+pub unsafe trait View {
+    /// The type of the array's elements.
+    type Element: Element;
+    /// What the launch does with the array.
+    const ROLE: Role;
+    /// The array begins at a multiple of so many bytes.
+    const ALIGNMENT: usize = align_of::<Self::Element>();
+
+    /// The least number of elements of the array, if the launch has these dimensions and its list of indices, if there is
+    /// one, reaches `reach` elements from its first. Does not overflow, as [`Dimensions`] promise.
+    fn needs(dimensions: Dimensions, reach: usize) -> usize;
+}
+
+/// What a launch does with an argument.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Role {
+    /// Array that is read.
+    Read,
+    /// Array that is written.
+    Write,
+    /// Array of indices that must all be different.
+    Distinct,
+    /// Result of a reduction: reset before, copied back after each repetition.
+    Sum,
+    /// Number, passed by value.
+    Scalar,
+}
+
+/// Ends the launch with a fault unless `holds`: every bounds check in device code.
 #[inline(always)]
 pub fn require(holds: bool) {
     if cfg!(not(unchecked)) && !holds {
@@ -73,26 +108,33 @@ pub fn require(holds: bool) {
 
 /// An array that the kernel reads. It holds at least one element an item, and `HALO` more behind the last.
 ///
-/// The launch layer checks that length once, when a thread enters the kernel. Reading at an [`Item`] is then in
-/// bounds by construction; reading at a plain index is checked each time.
+/// Reading at an [`Item`] is in bounds by construction; reading at a plain index is checked each time.
 #[derive(Clone, Copy)]
 pub struct In<T: Element, const HALO: usize = 0> {
     pointer: *const T,
     len: usize,
-    items: usize,
 }
 
 // SAFETY: nobody writes the elements while the kernel runs (`from_raw`).
 unsafe impl<T: Element, const HALO: usize> Sync for In<T, HALO> {}
 
+// SAFETY: an item is below the number of items.
+unsafe impl<T: Element, const HALO: usize> View for In<T, HALO> {
+    type Element = T;
+    const ROLE: Role = Role::Read;
+
+    fn needs(dimensions: Dimensions, _: usize) -> usize {
+        dimensions.items[0] + HALO
+    }
+}
+
 impl<T: Element, const HALO: usize> In<T, HALO> {
     /// # Safety
-    /// `pointer` points to `len` elements that nobody writes while the kernel runs.
+    /// `pointer` points to `len` elements, as many as the view needs, that nobody writes while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *const T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
-        let items = dimensions.items[0];
-        *valid &= len >= items && len - items >= HALO;
-        Self { pointer, len, items }
+    pub unsafe fn from_raw(pointer: *const T, len: usize, _: Dimensions) -> Self {
+        const { assert!(HALO <= WIDEST, "the halo is too wide") };
+        Self { pointer, len }
     }
 
     /// Number of elements.
@@ -107,56 +149,8 @@ impl<T: Element, const HALO: usize> In<T, HALO> {
     #[inline(always)]
     pub fn window<const WIDTH: usize>(&self, item: Item) -> &[T; WIDTH] {
         const { assert!(WIDTH <= HALO + 1, "a window reaches beyond the halo that its array declares") };
-        // SAFETY: item < items, and `from_raw` saw len >= items + HALO >= item + WIDTH.
+        // SAFETY: item < items, and the array holds items + HALO elements, hence item + WIDTH.
         unsafe { &*self.pointer.add(item.index()).cast() }
-    }
-
-    /// The array from element `offset` on, which still holds one element an item.
-    #[inline(always)]
-    pub fn ahead(&self, offset: usize) -> In<T> {
-        require(offset <= self.len && self.len - offset >= self.items);
-        // SAFETY: just checked.
-        In { pointer: unsafe { self.pointer.add(offset) }, len: self.len - offset, items: self.items }
-    }
-
-    /// How much later than this array `part` begins, a part of it that ends where it ends.
-    #[inline(always)]
-    pub fn offset_of(&self, part: Self) -> usize {
-        let offset = self.len.wrapping_sub(part.len);
-        // So small that sums of a few cannot overflow: the compiler proves checks of such sums once it knows one.
-        require(offset <= u32::MAX as usize);
-        offset
-    }
-
-    /// The `len` elements from `offset` on, which still are one an item. Reading one index in several such parts of one
-    /// length is checked once.
-    #[inline(always)]
-    pub fn slice(&self, offset: usize, len: usize) -> In<T> {
-        require(self.items <= len && len <= self.len);
-        require(offset <= self.len - len);
-        // SAFETY: just checked.
-        In { pointer: unsafe { self.pointer.add(offset) }, len, items: self.items }
-    }
-
-    /// The `number`-th row of `WIDTH` elements, checked. Such a row begins at a multiple of 16 bytes, which lets a GPU
-    /// load two numbers at once: that of the array is checked too.
-    #[inline(always)]
-    pub fn row<const WIDTH: usize>(&self, number: usize) -> [T; WIDTH] {
-        const {
-            let whole = (WIDTH * size_of::<T>()).is_multiple_of(16);
-            assert!(whole, "rows of this length do not begin at multiples of 16 bytes");
-        }
-        require(number < self.len / WIDTH && self.pointer.addr().is_multiple_of(WIDE));
-        // SAFETY: just checked; a row is as long as it says, without padding.
-        unsafe { (*self.pointer.cast::<Wide<[T; WIDTH]>>().add(number)).0 }
-    }
-
-    /// The `WIDTH` elements from `start` on, checked.
-    #[inline(always)]
-    pub fn span<const WIDTH: usize>(&self, start: usize) -> &[T; WIDTH] {
-        require(start <= self.len && self.len - start >= WIDTH);
-        // SAFETY: just checked.
-        unsafe { &*self.pointer.add(start).cast() }
     }
 }
 
@@ -165,7 +159,7 @@ impl<T: Element, const HALO: usize> Index<Item> for In<T, HALO> {
 
     #[inline(always)]
     fn index(&self, item: Item) -> &T {
-        // SAFETY: item < items <= len, seen by `from_raw`.
+        // SAFETY: item < items, and the array holds so many elements.
         unsafe { &*self.pointer.add(item.index()) }
     }
 }
@@ -198,13 +192,25 @@ pub struct InPairs<T: Element, const HALO: usize = 0> {
 // SAFETY: as for `In`.
 unsafe impl<T: Element, const HALO: usize> Sync for InPairs<T, HALO> {}
 
+// SAFETY: an item is below the number of items.
+unsafe impl<T: Element, const HALO: usize> View for InPairs<T, HALO> {
+    type Element = T;
+    const ROLE: Role = Role::Read;
+    const ALIGNMENT: usize = WIDE;
+
+    fn needs(dimensions: Dimensions, _: usize) -> usize {
+        2 * dimensions.items[0] + HALO
+    }
+}
+
 impl<T: Element, const HALO: usize> InPairs<T, HALO> {
     /// # Safety
-    /// `pointer` points to `len` elements that nobody writes while the kernel runs.
+    /// `pointer` points to as many elements as the view needs, where it needs them, that nobody writes while the kernel
+    /// runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *const T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
+    pub unsafe fn from_raw(pointer: *const T, _: usize, _: Dimensions) -> Self {
+        const { assert!(HALO <= WIDEST, "the halo is too wide") };
         const { assert!(size_of::<T>() * 2 == WIDE, "two elements fill what is loaded at once") };
-        *valid &= len >= 2 * dimensions.items[0] + HALO && pointer.addr().is_multiple_of(WIDE);
         Self { pointer: pointer.cast() }
     }
 
@@ -213,7 +219,7 @@ impl<T: Element, const HALO: usize> InPairs<T, HALO> {
     pub fn window<const WIDTH: usize>(&self, item: Item) -> [T; WIDTH] {
         const { assert!(WIDTH <= HALO + 2, "a window reaches beyond the halo that its array declares") };
         core::array::from_fn(|index| {
-            // SAFETY: item < items, and `from_raw` saw len >= 2 * items + HALO >= 2 * item + WIDTH.
+            // SAFETY: item < items, and the array holds 2 * items + HALO elements, hence 2 * item + WIDTH.
             let pair = unsafe { self.pointer.add(item.index() + index / 2) };
             match index + 1 == WIDTH && WIDTH % 2 == 1 {
                 // SAFETY: as above; the last element of an odd window may be the last of the array.
@@ -225,33 +231,85 @@ impl<T: Element, const HALO: usize> InPairs<T, HALO> {
     }
 }
 
-/// An array that the kernel reads, of any length: what all items have in common.
+/// An array of at least `LEN` elements that the kernel reads: what all items have in common.
 #[derive(Clone, Copy)]
-pub struct Table<T: Element> {
+pub struct Table<T: Element, const LEN: usize> {
     pointer: *const T,
-    len: usize,
 }
 
 // SAFETY: as for `In`.
-unsafe impl<T: Element> Sync for Table<T> {}
+unsafe impl<T: Element, const LEN: usize> Sync for Table<T, LEN> {}
 
-impl<T: Element> Table<T> {
-    /// # Safety
-    /// `pointer` points to `len` elements that nobody writes while the kernel runs.
-    #[inline(always)]
-    pub unsafe fn from_raw(pointer: *const T, len: usize, _: Dimensions, _: &mut bool) -> Self {
-        Self { pointer, len }
+// SAFETY: every index is checked.
+unsafe impl<T: Element, const LEN: usize> View for Table<T, LEN> {
+    type Element = T;
+    const ROLE: Role = Role::Read;
+
+    fn needs(_: Dimensions, _: usize) -> usize {
+        LEN
     }
 }
 
-impl<T: Element> Index<usize> for Table<T> {
+impl<T: Element, const LEN: usize> Table<T, LEN> {
+    /// # Safety
+    /// `pointer` points to as many elements as the view needs, that nobody writes while the kernel runs.
+    #[inline(always)]
+    pub unsafe fn from_raw(pointer: *const T, _: usize, _: Dimensions) -> Self {
+        Self { pointer }
+    }
+}
+
+impl<T: Element, const LEN: usize> Index<usize> for Table<T, LEN> {
     type Output = T;
 
     #[inline(always)]
     fn index(&self, index: usize) -> &T {
-        require(index < self.len);
+        require(index < LEN);
         // SAFETY: just checked.
         unsafe { &*self.pointer.add(index) }
+    }
+}
+
+/// An array that the kernel reads in rows of `WIDTH` elements, of any number. Each begins at a multiple of 16 bytes, which
+/// lets a GPU load two elements at once.
+#[derive(Clone, Copy)]
+pub struct Rows<T: Element, const WIDTH: usize> {
+    pointer: *const Wide<[T; WIDTH]>,
+    rows: usize,
+}
+
+// SAFETY: as for `In`.
+unsafe impl<T: Element, const WIDTH: usize> Sync for Rows<T, WIDTH> {}
+
+// SAFETY: every row's number is checked.
+unsafe impl<T: Element, const WIDTH: usize> View for Rows<T, WIDTH> {
+    type Element = T;
+    const ROLE: Role = Role::Read;
+    const ALIGNMENT: usize = WIDE;
+
+    fn needs(_: Dimensions, _: usize) -> usize {
+        0
+    }
+}
+
+impl<T: Element, const WIDTH: usize> Rows<T, WIDTH> {
+    /// # Safety
+    /// `pointer` points to `len` elements, where the view needs them, that nobody writes while the kernel runs.
+    #[inline(always)]
+    pub unsafe fn from_raw(pointer: *const T, len: usize, _: Dimensions) -> Self {
+        const {
+            let whole = (WIDTH * size_of::<T>()).is_multiple_of(WIDE);
+            assert!(whole, "rows of this length do not begin at multiples of 16 bytes");
+        }
+        Self { pointer: pointer.cast(), rows: len / WIDTH }
+    }
+
+    /// The `number`-th row, checked.
+    #[inline(always)]
+    pub fn row(&self, number: usize) -> [T; WIDTH] {
+        require(number < self.rows);
+        // SAFETY: just checked; a row is as long as it says, without padding.
+        unsafe { (*self.pointer.add(number)).0 }
     }
 }
 
@@ -268,12 +326,22 @@ pub struct In2<T: Element, const BORDER: usize = 0> {
 // SAFETY: as for `In`.
 unsafe impl<T: Element, const BORDER: usize> Sync for In2<T, BORDER> {}
 
+// SAFETY: an item lies within the launch, and its neighbours at most `BORDER` away.
+unsafe impl<T: Element, const BORDER: usize> View for In2<T, BORDER> {
+    type Element = T;
+    const ROLE: Role = Role::Read;
+
+    fn needs(dimensions: Dimensions, _: usize) -> usize {
+        bordered::<BORDER>(dimensions)
+    }
+}
+
 impl<T: Element, const BORDER: usize> In2<T, BORDER> {
     /// # Safety
-    /// `pointer` points to `len` elements that nobody writes while the kernel runs.
+    /// `pointer` points to as many elements as the view needs, that nobody writes while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *const T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
-        let stride = bordered::<BORDER>(len, dimensions, valid);
+    pub unsafe fn from_raw(pointer: *const T, _: usize, dimensions: Dimensions) -> Self {
+        let stride = stride::<BORDER>(dimensions);
         // SAFETY: the border's first rows and columns are there.
         Self { origin: unsafe { pointer.add(BORDER * stride + BORDER) }, stride }
     }
@@ -298,18 +366,20 @@ impl<T: Element, const BORDER: usize> Index<Item2> for In2<T, BORDER> {
     }
 }
 
-/// A border's width and the elements of an item or a member are at most so many, so that sizes computed with them do not overflow.
+/// A border's or halo's width and the elements of an item or a member are at most so many, so that sizes computed with
+/// them do not overflow.
 const WIDEST: usize = 1 << 16;
 
-/// Elements from one row to the next of an array with a border, and whether all of it is there.
+/// Elements from one row to the next of an array with a border.
 #[inline(always)]
-fn bordered<const BORDER: usize>(len: usize, dimensions: Dimensions, valid: &mut bool) -> usize {
+fn stride<const BORDER: usize>(dimensions: Dimensions) -> usize {
     const { assert!(BORDER <= WIDEST, "the border is too wide") };
-    let [columns, rows, _] = dimensions.items;
-    // Far from overflowing, as `Dimensions` promise.
-    let stride = columns + 2 * BORDER;
-    *valid &= len >= stride * (rows + 2 * BORDER);
-    stride
+    dimensions.items[0] + 2 * BORDER
+}
+
+/// Elements of such an array.
+fn bordered<const BORDER: usize>(dimensions: Dimensions) -> usize {
+    stride::<BORDER>(dimensions) * (dimensions.items[1] + 2 * BORDER)
 }
 
 #[inline(always)]
@@ -326,19 +396,28 @@ pub struct Out<T: Element> {
 // SAFETY: all access goes through items, of which no two threads hold the same.
 unsafe impl<T: Element> Sync for Out<T> {}
 
+// SAFETY: an item is below the number of items.
+unsafe impl<T: Element> View for Out<T> {
+    type Element = T;
+    const ROLE: Role = Role::Write;
+
+    fn needs(dimensions: Dimensions, _: usize) -> usize {
+        dimensions.items[0]
+    }
+}
+
 impl<T: Element> Out<T> {
     /// # Safety
-    /// `pointer` points to `len` elements that only this launch's `Out` touches while the kernel runs.
+    /// `pointer` points to as many elements as the view needs, that only this `Out` touches while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
-        *valid &= len >= dimensions.items[0];
+    pub unsafe fn from_raw(pointer: *mut T, _: usize, _: Dimensions) -> Self {
         Self { pointer }
     }
 
     /// The item's own element.
     #[inline(always)]
     pub fn get(&self, item: Item) -> T {
-        // SAFETY: item < items <= len, and no other thread holds an equal item.
+        // SAFETY: item < items, the array holds so many elements, and no other thread holds an equal item.
         unsafe { *self.pointer.add(item.index()) }
     }
 
@@ -358,13 +437,24 @@ pub struct OutPairs<T: Element> {
 // SAFETY: as for `Out`.
 unsafe impl<T: Element> Sync for OutPairs<T> {}
 
+// SAFETY: an item is below the number of items.
+unsafe impl<T: Element> View for OutPairs<T> {
+    type Element = T;
+    const ROLE: Role = Role::Write;
+    const ALIGNMENT: usize = WIDE;
+
+    fn needs(dimensions: Dimensions, _: usize) -> usize {
+        2 * dimensions.items[0]
+    }
+}
+
 impl<T: Element> OutPairs<T> {
     /// # Safety
-    /// `pointer` points to `len` elements that only this launch's `OutPairs` touches while the kernel runs.
+    /// `pointer` points to as many elements as the view needs, where it needs them, that only this `OutPairs` touches
+    /// while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
+    pub unsafe fn from_raw(pointer: *mut T, _: usize, _: Dimensions) -> Self {
         const { assert!(size_of::<T>() * 2 == WIDE, "two elements fill what is stored at once") };
-        *valid &= len >= 2 * dimensions.items[0] && pointer.addr().is_multiple_of(WIDE);
         Self { pointer: pointer.cast() }
     }
 
@@ -385,12 +475,22 @@ pub struct Out2<T: Element, const BORDER: usize = 0> {
 // SAFETY: as for `Out`.
 unsafe impl<T: Element, const BORDER: usize> Sync for Out2<T, BORDER> {}
 
+// SAFETY: an item lies within the launch.
+unsafe impl<T: Element, const BORDER: usize> View for Out2<T, BORDER> {
+    type Element = T;
+    const ROLE: Role = Role::Write;
+
+    fn needs(dimensions: Dimensions, _: usize) -> usize {
+        bordered::<BORDER>(dimensions)
+    }
+}
+
 impl<T: Element, const BORDER: usize> Out2<T, BORDER> {
     /// # Safety
-    /// `pointer` points to `len` elements that only this launch's `Out2` touches while the kernel runs.
+    /// `pointer` points to as many elements as the view needs, that only this `Out2` touches while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
-        let stride = bordered::<BORDER>(len, dimensions, valid);
+    pub unsafe fn from_raw(pointer: *mut T, _: usize, dimensions: Dimensions) -> Self {
+        let stride = stride::<BORDER>(dimensions);
         // SAFETY: the border's first rows and columns are there.
         Self { origin: unsafe { pointer.add(BORDER * stride + BORDER) }, stride }
     }
@@ -421,15 +521,23 @@ pub struct Out3<T: Element, const COUNT: usize = 1> {
 // SAFETY: as for `Out`.
 unsafe impl<T: Element, const COUNT: usize> Sync for Out3<T, COUNT> {}
 
+// SAFETY: an item lies within the launch, and its elements are numbered below `COUNT`.
+unsafe impl<T: Element, const COUNT: usize> View for Out3<T, COUNT> {
+    type Element = T;
+    const ROLE: Role = Role::Write;
+
+    fn needs(dimensions: Dimensions, _: usize) -> usize {
+        dimensions.items.iter().product::<usize>() * COUNT
+    }
+}
+
 impl<T: Element, const COUNT: usize> Out3<T, COUNT> {
     /// # Safety
-    /// `pointer` points to `len` elements that only this launch's `Out3` touches while the kernel runs.
+    /// `pointer` points to as many elements as the view needs, that only this `Out3` touches while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
+    pub unsafe fn from_raw(pointer: *mut T, _: usize, dimensions: Dimensions) -> Self {
         const { assert!(COUNT <= WIDEST, "an item has too many elements") };
-        let [width, height, depth] = dimensions.items;
-        // Does not overflow, as `Dimensions` promise.
-        *valid &= len >= width * (COUNT * height * depth);
+        let [width, height, _] = dimensions.items;
         Self { pointer, width, height }
     }
 
@@ -456,74 +564,178 @@ impl<T: Element, const COUNT: usize> Out3<T, COUNT> {
     }
 }
 
-/// A list of indices, one an item, of which no two are equal: the bench driver looks at that before it launches. A
-/// launch has at most one such list.
+/// A list of indices, one an item, of which no two are equal: the bench driver looks at that before it launches, and at how
+/// far they reach. They count from a first one, which the launch gives: the elements that the list names in an array are
+/// counted from there. A launch has at most one such list.
 pub struct Distinct<T: Element> {
-    list: In<T>,
+    pointer: *const T,
+    first: usize,
 }
 
-/// An index from a [`Distinct`] list: the right to write that element of a [`Scatter`].
-#[derive(Clone, Copy)]
-pub struct Target(usize, PhantomData<*const ()>);
+// SAFETY: as for `In`.
+unsafe impl<T: Element> Sync for Distinct<T> {}
 
-impl Target {
-    /// The index, for reading around it.
-    #[inline(always)]
-    pub fn index(self) -> usize {
-        self.0
+// SAFETY: an item is below the number of items.
+unsafe impl<T: Element> View for Distinct<T> {
+    type Element = T;
+    const ROLE: Role = Role::Distinct;
+
+    fn needs(dimensions: Dimensions, _: usize) -> usize {
+        dimensions.items[0]
     }
 }
 
+/// An element that a [`Distinct`] list names: the right to read it in a [`Gather`] and to write it in a [`Scatter`].
+#[derive(Clone, Copy)]
+pub struct Target(usize, PhantomData<*const ()>);
+
 impl<T: Element> Distinct<T> {
     /// # Safety
-    /// `pointer` points to `len` different elements that nobody writes while the kernel runs.
+    /// `pointer` points to as many different elements as the view needs, none of them less than `first`, that nobody
+    /// writes while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *const T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
-        // SAFETY: the caller's promise.
-        Self { list: unsafe { In::from_raw(pointer, len, dimensions, valid) } }
+    pub unsafe fn from_raw(pointer: *const T, _: usize, first: usize) -> Self {
+        Self { pointer, first }
+    }
+
+    #[inline(always)]
+    fn own(&self, item: Item) -> T {
+        // SAFETY: item < items, and the list holds so many.
+        unsafe { *self.pointer.add(item.index()) }
     }
 }
 
 impl Distinct<i32> {
-    /// The item's index.
+    /// The item's element.
     #[inline(always)]
     pub fn target(&self, item: Item) -> Target {
-        // A negative number becomes one beyond any array.
-        Target(self.list[item] as usize, PhantomData)
+        // Not negative, which lets a GPU make it longer by writing a zero.
+        Target(self.own(item) as u32 as usize - self.first, PhantomData)
     }
 }
 
 impl Distinct<i64> {
-    /// The item's index.
+    /// The item's element.
     #[inline(always)]
     pub fn target(&self, item: Item) -> Target {
-        Target(self.list[item] as usize, PhantomData)
+        Target(self.own(item) as usize - self.first, PhantomData)
     }
 }
 
-/// An array that is written through a [`Distinct`] list.
+/// An array that is read at the indices of the launch's [`Distinct`] list, and at `HALO` elements behind each.
+#[derive(Clone, Copy)]
+pub struct Gather<T: Element, const HALO: usize = 0> {
+    pointer: *const T,
+}
+
+// SAFETY: as for `In`.
+unsafe impl<T: Element, const HALO: usize> Sync for Gather<T, HALO> {}
+
+// SAFETY: a target is below the list's reach.
+unsafe impl<T: Element, const HALO: usize> View for Gather<T, HALO> {
+    type Element = T;
+    const ROLE: Role = Role::Read;
+
+    fn needs(_: Dimensions, reach: usize) -> usize {
+        reach + HALO
+    }
+}
+
+impl<T: Element, const HALO: usize> Gather<T, HALO> {
+    /// # Safety
+    /// `pointer` points to as many elements as the view needs, that nobody writes while the kernel runs.
+    #[inline(always)]
+    pub unsafe fn from_raw(pointer: *const T, _: usize, _: Dimensions) -> Self {
+        const { assert!(HALO <= WIDEST, "the halo is too wide") };
+        Self { pointer }
+    }
+
+    /// The `WIDTH` elements from the target's own on; a window wider than the array promises does not compile.
+    #[inline(always)]
+    pub fn window<const WIDTH: usize>(&self, target: Target) -> &[T; WIDTH] {
+        const { assert!(WIDTH <= HALO + 1, "a window reaches beyond the halo that its array declares") };
+        // SAFETY: the array holds HALO elements more than the list reaches, hence target + WIDTH.
+        unsafe { &*self.pointer.add(target.0).cast() }
+    }
+}
+
+impl<T: Element, const HALO: usize> Index<Target> for Gather<T, HALO> {
+    type Output = T;
+
+    #[inline(always)]
+    fn index(&self, target: Target) -> &T {
+        // SAFETY: the array holds as many elements as the list reaches.
+        unsafe { &*self.pointer.add(target.0) }
+    }
+}
+
+/// An array that is written through the launch's [`Distinct`] list.
 pub struct Scatter<T: Element> {
     pointer: *mut T,
-    len: usize,
 }
 
 // SAFETY: all access goes through targets, of which no two threads hold the same.
 unsafe impl<T: Element> Sync for Scatter<T> {}
 
+// SAFETY: a target is below the list's reach.
+unsafe impl<T: Element> View for Scatter<T> {
+    type Element = T;
+    const ROLE: Role = Role::Write;
+
+    fn needs(_: Dimensions, reach: usize) -> usize {
+        reach
+    }
+}
+
 impl<T: Element> Scatter<T> {
     /// # Safety
-    /// `pointer` points to `len` elements that only this launch's `Scatter` touches while the kernel runs.
+    /// `pointer` points to as many elements as the view needs, that only this `Scatter` touches while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, len: usize, _: Dimensions, _: &mut bool) -> Self {
-        Self { pointer, len }
+    pub unsafe fn from_raw(pointer: *mut T, _: usize, _: Dimensions) -> Self {
+        Self { pointer }
     }
 
-    /// Writes the target's element, checked.
+    /// Writes the target's element.
     #[inline(always)]
     pub fn set(&self, target: Target, value: T) {
-        require(target.0 < self.len);
-        // SAFETY: just checked, and no other thread holds an equal target.
+        // SAFETY: the array holds as many elements as the list reaches, and no other thread holds an equal target.
         unsafe { *self.pointer.add(target.0) = value }
+    }
+}
+
+/// An array that the kernel reads, `COUNT` elements a workgroup.
+#[derive(Clone, Copy)]
+pub struct InGroup<T: Element, const COUNT: usize> {
+    pointer: *const T,
+}
+
+// SAFETY: as for `In`.
+unsafe impl<T: Element, const COUNT: usize> Sync for InGroup<T, COUNT> {}
+
+// SAFETY: a group is below the number of items.
+unsafe impl<T: Element, const COUNT: usize> View for InGroup<T, COUNT> {
+    type Element = T;
+    const ROLE: Role = Role::Read;
+
+    fn needs(dimensions: Dimensions, _: usize) -> usize {
+        dimensions.items[0] * COUNT
+    }
+}
+
+impl<T: Element, const COUNT: usize> InGroup<T, COUNT> {
+    /// # Safety
+    /// `pointer` points to as many elements as the view needs, that nobody writes while the kernel runs.
+    #[inline(always)]
+    pub unsafe fn from_raw(pointer: *const T, _: usize, _: Dimensions) -> Self {
+        const { assert!(COUNT <= WIDEST, "a workgroup has too many elements") };
+        Self { pointer }
+    }
+
+    /// The group's elements.
+    #[inline(always)]
+    pub fn of<const SHARED: usize>(&self, group: &Group<SHARED>) -> Table<T, COUNT> {
+        // SAFETY: the array holds so many elements for each group.
+        Table { pointer: unsafe { self.pointer.add(group.index() * COUNT) } }
     }
 }
 
@@ -536,14 +748,22 @@ pub struct OutGroup<T: Element, const COUNT: usize> {
 // SAFETY: all access goes through members, of which no two threads hold the same.
 unsafe impl<T: Element, const COUNT: usize> Sync for OutGroup<T, COUNT> {}
 
+// SAFETY: groups and members are below their numbers, and a member's elements are numbered below `COUNT`.
+unsafe impl<T: Element, const COUNT: usize> View for OutGroup<T, COUNT> {
+    type Element = T;
+    const ROLE: Role = Role::Write;
+
+    fn needs(dimensions: Dimensions, _: usize) -> usize {
+        dimensions.items[0] * COUNT * dimensions.threads(0)
+    }
+}
+
 impl<T: Element, const COUNT: usize> OutGroup<T, COUNT> {
     /// # Safety
-    /// `pointer` points to `len` elements that only this launch's `OutGroup` touches while the kernel runs.
+    /// `pointer` points to as many elements as the view needs, that only this `OutGroup` touches while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, len: usize, dimensions: Dimensions, valid: &mut bool) -> Self {
+    pub unsafe fn from_raw(pointer: *mut T, _: usize, _: Dimensions) -> Self {
         const { assert!(COUNT <= WIDEST, "a member has too many elements") };
-        // Far from overflowing, as `Dimensions` promise.
-        *valid &= len >= dimensions.items[0] * COUNT * dimensions.members();
         Self { pointer }
     }
 
@@ -552,7 +772,7 @@ impl<T: Element, const COUNT: usize> OutGroup<T, COUNT> {
     pub fn set(&self, member: &Member, number: usize, value: T) {
         require(number < COUNT);
         let index = (member.group() * COUNT + number) * member.members() + member.index();
-        // SAFETY: group, number and member are below their counts, whose product `from_raw` compared with the length.
+        // SAFETY: group, number and member are below their counts, and the array holds their product.
         unsafe { *self.pointer.add(index) = value }
     }
 }
@@ -562,12 +782,21 @@ pub struct Sum<T: Element> {
     pointer: *mut T,
 }
 
+// SAFETY: one element.
+unsafe impl<T: Element> View for Sum<T> {
+    type Element = T;
+    const ROLE: Role = Role::Sum;
+
+    fn needs(_: Dimensions, _: usize) -> usize {
+        1
+    }
+}
+
 impl<T: Element> Sum<T> {
     /// # Safety
-    /// `pointer` points to `len` elements that only this launch's `Sum` touches while the kernel runs.
+    /// `pointer` points to an element that only this `Sum` touches while the kernel runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, len: usize, _: Dimensions, valid: &mut bool) -> Self {
-        *valid &= len >= 1;
+    pub unsafe fn from_raw(pointer: *mut T, _: usize, _: Dimensions) -> Self {
         Self { pointer }
     }
 }

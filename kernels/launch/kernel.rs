@@ -2,8 +2,8 @@
 
 use core::ops::Range;
 
-use crate::arguments::ElementKind;
-use crate::launch::Shape;
+use crate::arguments::{Element, ElementKind, Role, View};
+use crate::launch::{Dimensions, Shape};
 
 /// Bytes that one repetition moves, counted as RAJAPerf counts them: read or written excludes what is modified.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
@@ -78,7 +78,7 @@ pub unsafe trait Entry: Sized {
 }
 
 /// One argument of a launch.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug)]
 pub struct Field {
     /// Its name, which is also that of its datum unless the launch says otherwise.
     pub name: &'static str,
@@ -86,21 +86,31 @@ pub struct Field {
     pub role: Role,
     /// The type of its elements.
     pub kind: ElementKind,
+    /// An array begins at a multiple of so many bytes.
+    pub alignment: usize,
+    /// Elements that an array holds at least; see [`View::needs`].
+    pub needs: fn(Dimensions, usize) -> usize,
 }
 
-/// What a launch does with an argument.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Role {
-    /// Array that is read.
-    Read,
-    /// Array that is written.
-    Write,
-    /// Array of indices that must all be different.
-    Distinct,
-    /// Result of a reduction: reset before, copied back after each repetition.
-    Sum,
-    /// Number, passed by value.
-    Scalar,
+impl Field {
+    /// An array.
+    pub const fn array<V: View>(name: &'static str) -> Self {
+        Self { name, role: V::ROLE, kind: V::Element::KIND, alignment: V::ALIGNMENT, needs: V::needs }
+    }
+
+    /// A number.
+    pub const fn scalar<T: Element>(name: &'static str) -> Self {
+        Self { name, role: Role::Scalar, kind: T::KIND, alignment: align_of::<T>(), needs: |_, _| 1 }
+    }
+
+    /// As how many words of 64 bits it is passed.
+    pub const fn words(&self) -> usize {
+        match self.role {
+            Role::Scalar => 1,
+            Role::Read | Role::Write | Role::Sum => 2,
+            Role::Distinct => 3,
+        }
+    }
 }
 
 /// Takes down what a repetition launches.
@@ -123,16 +133,23 @@ pub struct Given {
     pub data: &'static str,
     /// The part of it, if not all.
     pub range: Option<Range<usize>>,
+    /// What the indices of a list count from.
+    pub first: usize,
 }
 
 /// `field` is all of `data`.
 pub const fn whole(field: &'static str, data: &'static str) -> Given {
-    Given { field, data, range: None }
+    Given { field, data, range: None, first: 0 }
 }
 
 /// `field` is a part of `data`.
 pub const fn part(field: &'static str, data: &'static str, range: Range<usize>) -> Given {
-    Given { field, data, range: Some(range) }
+    Given { field, data, range: Some(range), first: 0 }
+}
+
+/// The list `data`, whose indices count from `first`.
+pub const fn counted(data: &'static str, first: usize) -> Given {
+    Given { field: data, data, range: None, first }
 }
 
 /// Number of items along x, y and z. A launch over none is left out.
@@ -159,8 +176,9 @@ impl From<[usize; 3]> for Items {
 
 /// Declares a kernel's data, in the order in which they are initialised, and its launches with their arguments. From
 /// that it makes
-/// * for a device: an entry point a launch, with each array as pointer and length and each scalar as 64 bits, behind the
-///   dynamic-environment pointer that libomptarget passes first, and before the launch's dimensions;
+/// * for a device: an entry point a launch, with each array as pointer and length, a list of indices with what they count
+///   from, and each scalar as 64 bits, behind the dynamic-environment pointer that libomptarget passes first, and before
+///   the launch's dimensions;
 /// * for std::offload (with `--cfg launcher`): the launches that rustc compiles to calls of libomptarget;
 /// * for the bench driver: the data's description, and `main`.
 ///
@@ -249,7 +267,7 @@ macro_rules! __launch {
         );
 
         $crate::__entry! { @parameters $entry $Launch (items_x items_y items_z grid block) [] [] [ $( { $name $kind $($parameter)* } )+ ] }
-        $crate::__offload! { @parameters $entry [] [ $( { $name $kind $($parameter)* } )+ ] [] }
+        $crate::__offload! { @parameters $entry [] [] [ $( { $name $kind $($parameter)* } )+ ] }
     };
 }
 
@@ -290,7 +308,7 @@ pub mod expansion {
     pub use core::ptr::read;
     pub use core::{assert, file, stringify};
 
-    pub use crate::device::{MANY_ITEMS_A_THREAD, Shared, run};
+    pub use crate::device::{Shared, run};
 }
 
 /// An argument's type.
@@ -301,55 +319,48 @@ macro_rules! __type {
     ($T:ident) => { $T };
 }
 
+/// How an array is passed: as `pointer` to an entry point, as `slice` to a launch by std::offload that maps it.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __passed {
+    (@written pointer $T:ident) => { *mut $T };
+    (@written slice $T:ident) => { &mut [$T] };
+    (@read pointer $T:ident) => { *const $T };
+    (@read slice $T:ident) => { &[$T] };
+    ($as:ident Out $T:ident) => { $crate::__passed!(@written $as $T) };
+    ($as:ident OutPairs $T:ident) => { $crate::__passed!(@written $as $T) };
+    ($as:ident Out2 $T:ident) => { $crate::__passed!(@written $as $T) };
+    ($as:ident Out3 $T:ident) => { $crate::__passed!(@written $as $T) };
+    ($as:ident OutGroup $T:ident) => { $crate::__passed!(@written $as $T) };
+    ($as:ident Scatter $T:ident) => { $crate::__passed!(@written $as $T) };
+    ($as:ident Sum $T:ident) => { $crate::__passed!(@written $as $T) };
+    ($as:ident $read:ident $T:ident) => { $crate::__passed!(@read $as $T) };
+}
+
 /// An argument's description.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __field {
-    ($name:ident $T:ident) => { $crate::__field!(@ $name Scalar $T) };
-    ($name:ident In $T:ident $($number:literal)?) => { $crate::__field!(@ $name Read $T) };
-    ($name:ident InPairs $T:ident $($number:literal)?) => { $crate::__field!(@ $name Read $T) };
-    ($name:ident In2 $T:ident $($number:literal)?) => { $crate::__field!(@ $name Read $T) };
-    ($name:ident Table $T:ident) => { $crate::__field!(@ $name Read $T) };
-    ($name:ident Distinct $T:ident) => { $crate::__field!(@ $name Distinct $T) };
-    ($name:ident Sum $T:ident) => { $crate::__field!(@ $name Sum $T) };
-    ($name:ident $kind:ident $T:ident $($number:literal)?) => { $crate::__field!(@ $name Write $T) };
-    (@ $name:ident $role:ident $T:ident) => {
-        $crate::kernel::Field {
-            name: $crate::kernel::expansion::stringify!($name),
-            role: $crate::kernel::Role::$role,
-            kind: <$T as $crate::arguments::Element>::KIND,
-        }
+    ($name:ident $T:ident) => { $crate::kernel::Field::scalar::<$T>($crate::kernel::expansion::stringify!($name)) };
+    ($name:ident $($kind:tt)+) => {
+        $crate::kernel::Field::array::<$crate::__type!($($kind)+)>($crate::kernel::expansion::stringify!($name))
     };
 }
 
-/// The entry point of a device image. Collects parameters one by one: an array is two, a scalar one.
+/// The entry point of a device image. Collects parameters one by one: an array is two, a list of indices three, a scalar
+/// one.
 #[doc(hidden)]
 #[cfg(device)]
 #[macro_export]
 macro_rules! __entry {
-    (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident In $T:ident $($number:literal)? } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In (*const $T) }
+    (@parameters $entry:ident $Launch:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident Distinct $T:ident } $($rest:tt)* ]) => {
+        $crate::__entry! { @parameters $entry $Launch $dimensions [$($p)* (pointer: *const $T) (len: usize) (first: usize)] [$($f)* ($name Distinct pointer len first)] [$($rest)*] }
     };
-    (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident InPairs $T:ident $($number:literal)? } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name InPairs (*const $T) }
-    };
-    (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident In2 $T:ident $($number:literal)? } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name In2 (*const $T) }
-    };
-    (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident Table $T:ident } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name Table (*const $T) }
-    };
-    (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident Distinct $T:ident } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name Distinct (*const $T) }
-    };
-    (@parameters $entry:ident $Launch:ident $dimensions:tt $p:tt $f:tt [ { $name:ident $kind:ident $T:ident $($number:literal)? } $($rest:tt)* ]) => {
-        $crate::__entry! { @array $entry $Launch $dimensions $p $f [$($rest)*] $name $kind (*mut $T) }
+    (@parameters $entry:ident $Launch:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident $kind:ident $T:ident $($number:literal)? } $($rest:tt)* ]) => {
+        $crate::__entry! { @parameters $entry $Launch $dimensions [$($p)* (pointer: $crate::__passed!(pointer $kind $T)) (len: usize)] [$($f)* ($name $kind pointer len)] [$($rest)*] }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident $T:ident } $($rest:tt)* ]) => {
         $crate::__entry! { @parameters $entry $Launch $dimensions [$($p)* (word: u64)] [$($f)* ($name $T word)] [$($rest)*] }
-    };
-    (@array $entry:ident $Launch:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [$($rest:tt)*] $name:ident $kind:ident ($($P:tt)+)) => {
-        $crate::__entry! { @parameters $entry $Launch $dimensions [$($p)* (pointer: $($P)+) (len: usize)] [$($f)* ($name $kind pointer len)] [$($rest)*] }
     };
     (@parameters $entry:ident $Launch:ident ($items_x:ident $items_y:ident $items_z:ident $grid:ident $block:ident) [$(($p:ident : $($P:tt)+))*] [$($f:tt)*] []) => {
         /// # Safety
@@ -375,31 +386,25 @@ macro_rules! __entry {
         // function. Elsewhere, in a body that calls this macro, it does not compile.
         let dimensions = $crate::launch::Dimensions { items: [$items_x, $items_y, $items_z], grid: $grid, block: $block };
         $( let $p = $crate::kernel::expansion::Shared::new($p); )*
-        // `run` calls this once in each thread of the launch; the arguments are this entry's own, and are used only after
-        // their lengths were found to be enough for every item.
+        // `run` calls this once in each thread of the launch; the arguments are this entry's own, and the host has seen
+        // that they hold what their views need.
         $crate::kernel::expansion::run(dimensions, |place| {
-            let mut valid = true;
-            let arguments = $crate::__entry! { @arguments $Launch dimensions valid [] [$($f)*] };
-            let valid = valid;
-            if $crate::kernel::expansion::MANY_ITEMS_A_THREAD {
-                $crate::arguments::require(valid);
-            }
+            let arguments = $crate::__entry! { @arguments $Launch dimensions [] [$($f)*] };
             <<$Launch as $crate::kernel::Launch>::At as $crate::launch::Shape>::each(dimensions, place, |at| {
-                // Behind the item's own number, which takes longer to come by.
-                if !$crate::kernel::expansion::MANY_ITEMS_A_THREAD {
-                    $crate::arguments::require(valid);
-                }
                 <$Launch as $crate::kernel::Launch>::run($crate::kernel::expansion::read(&arguments), at);
             });
         });
     };
-    (@arguments $Launch:ident $dimensions:ident $valid:ident [$($fields:tt)*] [($name:ident $kind:ident $pointer:ident $len:ident) $($rest:tt)*]) => {
-        $crate::__entry! { @arguments $Launch $dimensions $valid [$($fields)* $name: $crate::arguments::$kind::from_raw($pointer.get(), $len.get(), $dimensions, &mut $valid),] [$($rest)*] }
+    (@arguments $Launch:ident $dimensions:ident [$($fields:tt)*] [($name:ident $kind:ident $pointer:ident $len:ident) $($rest:tt)*]) => {
+        $crate::__entry! { @arguments $Launch $dimensions [$($fields)* $name: $crate::arguments::$kind::from_raw($pointer.get(), $len.get(), $dimensions),] [$($rest)*] }
     };
-    (@arguments $Launch:ident $dimensions:ident $valid:ident [$($fields:tt)*] [($name:ident $T:ident $word:ident) $($rest:tt)*]) => {
-        $crate::__entry! { @arguments $Launch $dimensions $valid [$($fields)* $name: $T::from_bits($word.get()),] [$($rest)*] }
+    (@arguments $Launch:ident $dimensions:ident [$($fields:tt)*] [($name:ident Distinct $pointer:ident $len:ident $first:ident) $($rest:tt)*]) => {
+        $crate::__entry! { @arguments $Launch $dimensions [$($fields)* $name: $crate::arguments::Distinct::from_raw($pointer.get(), $len.get(), $first.get()),] [$($rest)*] }
     };
-    (@arguments $Launch:ident $dimensions:ident $valid:ident [$($fields:tt)*] []) => {
+    (@arguments $Launch:ident $dimensions:ident [$($fields:tt)*] [($name:ident $T:ident $word:ident) $($rest:tt)*]) => {
+        $crate::__entry! { @arguments $Launch $dimensions [$($fields)* $name: $T::from_bits($word.get()),] [$($rest)*] }
+    };
+    (@arguments $Launch:ident $dimensions:ident [$($fields:tt)*] []) => {
         $Launch { $($fields)* }
     };
 }
@@ -412,57 +417,78 @@ macro_rules! __entry {
     ($($anything:tt)*) => {};
 }
 
-/// std::offload's launch. The compiler makes the mappings from the types: `&[T]` goes to the device, `&mut [T]` there
-/// and back, scalars by value.
+/// std::offload's two launches: of arrays that stay on the device, which are numbers to the compiler, and of arrays on the
+/// host, for which it makes mappings from the types: `&[T]` goes to the device, `&mut [T]` there and back.
 #[doc(hidden)]
 #[cfg(launcher)]
 #[macro_export]
 macro_rules! __offload {
-    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident In $T:ident $($number:literal)? } $($rest:tt)* ] [$($l:tt)*]) => {
-        $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array (&[$T]))] }
+    (@parameters $entry:ident [$($p:tt)*] [$($w:tt)*] [ { $name:ident Distinct $T:ident } $($rest:tt)* ]) => {
+        $crate::__offload! { @parameters $entry [$($p)* (&[$T]) (usize)] [$($w)* usize usize usize] [$($rest)*] }
     };
-    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident InPairs $T:ident $($number:literal)? } $($rest:tt)* ] [$($l:tt)*]) => {
-        $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array (&[$T]))] }
+    (@parameters $entry:ident [$($p:tt)*] [$($w:tt)*] [ { $name:ident $kind:ident $T:ident $($number:literal)? } $($rest:tt)* ]) => {
+        $crate::__offload! { @parameters $entry [$($p)* ($crate::__passed!(slice $kind $T))] [$($w)* usize usize] [$($rest)*] }
     };
-    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident In2 $T:ident $($number:literal)? } $($rest:tt)* ] [$($l:tt)*]) => {
-        $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array (&[$T]))] }
+    (@parameters $entry:ident [$($p:tt)*] [$($w:tt)*] [ { $name:ident $T:ident } $($rest:tt)* ]) => {
+        $crate::__offload! { @parameters $entry [$($p)* ($T)] [$($w)* usize] [$($rest)*] }
     };
-    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident Table $T:ident } $($rest:tt)* ] [$($l:tt)*]) => {
-        $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array (&[$T]))] }
-    };
-    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident Distinct $T:ident } $($rest:tt)* ] [$($l:tt)*]) => {
-        $crate::__offload! { @parameters $entry [$($p)* ($name: &[$T])] [$($rest)*] [$($l)* ($name array (&[$T]))] }
-    };
-    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident $kind:ident $T:ident $($number:literal)? } $($rest:tt)* ] [$($l:tt)*]) => {
-        $crate::__offload! { @parameters $entry [$($p)* ($name: &mut [$T])] [$($rest)*] [$($l)* ($name array_mut (&mut [$T]))] }
-    };
-    (@parameters $entry:ident [$($p:tt)*] [ { $name:ident $T:ident } $($rest:tt)* ] [$($l:tt)*]) => {
-        $crate::__offload! { @parameters $entry [$($p)* ($name: $T)] [$($rest)*] [$($l)* ($name scalar ($T))] }
-    };
-    (@parameters $entry:ident [$(($name:ident : $P:ty))*] [] [$(($field:ident $take:ident ($F:ty)))*]) => {
+    (@parameters $entry:ident [$(($P:ty))*] [$($Word:ty)*] []) => {
         mod $entry {
-            mod device_kernel {
-                // The device image's entry point: the compiler replaces the call by a launch of the kernel of this name.
+            // The device image's entry point, as two kinds of host code see it: the compiler replaces a call by a launch
+            // of the kernel of this name.
+            mod mapped {
                 unsafe extern "Rust" {
-                    pub safe fn $entry(
-                        $($name: $P,)*
-                        items_x: usize, items_y: usize, items_z: usize, grid: usize, block: usize,
+                    pub safe fn $entry($(_: $P,)* _: usize, _: usize, _: usize, _: usize, _: usize);
+                }
+            }
+            mod resident {
+                unsafe extern "Rust" {
+                    pub safe fn $entry($(_: $Word,)* _: usize, _: usize, _: usize, _: usize, _: usize);
+                }
+            }
+
+            /// # Safety
+            /// The words are those of this launch, and the arrays that they name are there: on the host.
+            #[inline(never)]
+            pub unsafe fn map_and_launch(mut words: $crate::launcher::Words, shape: $crate::launcher::LaunchShape) {
+                // SAFETY: the caller's promise.
+                unsafe {
+                    core::intrinsics::offload::<_, _, ()>(
+                        mapped::$entry,
+                        shape.grid,
+                        shape.block,
+                        // Arguments, then dimensions: taken in this order.
+                        (
+                            $(words.take::<$P>(),)*
+                            words.take::<usize>(),
+                            words.take::<usize>(),
+                            words.take::<usize>(),
+                            words.take::<usize>(),
+                            words.take::<usize>(),
+                        ),
                     );
                 }
             }
 
             /// # Safety
-            /// The words are those of this launch, and the arrays that they name are there.
+            /// The words are those of this launch, and the arrays that they name are there: on the device.
             #[inline(never)]
             pub unsafe fn launch(mut words: $crate::launcher::Words, shape: $crate::launcher::LaunchShape) {
                 // SAFETY: the caller's promise.
                 unsafe {
-                    $( let $field: $F = words.$take(); )*
                     core::intrinsics::offload::<_, _, ()>(
-                        device_kernel::$entry,
+                        resident::$entry,
                         shape.grid,
                         shape.block,
-                        ($($name,)* words.number(), words.number(), words.number(), words.number(), words.number()),
+                        // Arguments, then dimensions: taken in this order.
+                        (
+                            $(words.take::<$Word>(),)*
+                            words.take::<usize>(),
+                            words.take::<usize>(),
+                            words.take::<usize>(),
+                            words.take::<usize>(),
+                            words.take::<usize>(),
+                        ),
                     );
                 }
             }
@@ -500,17 +526,20 @@ macro_rules! __kernel {
             let _ = ($( $initial, )+);
         };
 
-        const LAUNCHES: &[unsafe fn($crate::launcher::Words, $crate::launcher::LaunchShape)] = &[ $( $entry::launch, )+ ];
+        const LAUNCHES: &[[unsafe fn($crate::launcher::Words, $crate::launcher::LaunchShape); 2]] =
+            &[ $( [$entry::launch, $entry::map_and_launch], )+ ];
 
-        /// Launches one kernel and waits for it.
+        /// Launches one kernel and waits for it. Its arrays are on the host, and `mapped` for this launch, or stay on the
+        /// device.
         ///
         /// # Safety
         /// `words` are those of launch `number`, in the order of its arguments and followed by the dimensions; `shape`
         /// points to three numbers of workgroups and three of threads.
         #[unsafe(no_mangle)]
-        pub unsafe extern "C" fn ironsweep_offload(number: usize, words: *const u64, shape: *const u32) {
+        pub unsafe extern "C" fn ironsweep_offload(number: usize, mapped: bool, words: *const u64, shape: *const u32) {
+            let (words, shape) = ($crate::launcher::Words::new(words), $crate::launcher::LaunchShape::new(shape));
             // SAFETY: the caller's promise.
-            unsafe { LAUNCHES[number]($crate::launcher::Words::new(words), $crate::launcher::LaunchShape::new(shape)) }
+            unsafe { LAUNCHES[number][usize::from(mapped)](words, shape) }
         }
     };
 }

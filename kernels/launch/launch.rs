@@ -231,29 +231,32 @@ impl Team {
         }
     }
 
-    /// The sum over this thread's share.
-    ///
-    /// Several partial results are kept, so that their loads and additions do not wait for one another.
+    /// The sum over this thread's share, of which several elements are on their way at once.
     #[inline(always)]
     fn fold(&self, value: impl Fn(Item) -> f64) -> f64 {
+        const { assert!(device::LOADS.is_multiple_of(device::SUMS)) };
         let value = |index| value(Item(index, PhantomData));
         let Share { mut next, end, stride } = self.place.share(self.dimensions);
         // Index by index: an iterator over an array keeps it in local memory on a GPU.
-        let mut partial = [0.0; device::LANES];
-        while next + (device::LANES - 1) * stride < end {
-            let values: [f64; device::LANES] = core::array::from_fn(|lane| value(next + lane * stride));
-            partial = core::array::from_fn(|lane| partial[lane] + values[lane]);
-            next += device::LANES * stride;
+        let mut sums = [0.0; device::SUMS];
+        while next + (device::LOADS - 1) * stride < end {
+            let values: [f64; device::LOADS] = core::array::from_fn(|load| value(next + load * stride));
+            let mut load = 0;
+            while load < device::LOADS {
+                sums[load % device::SUMS] += values[load];
+                load += 1;
+            }
+            next += device::LOADS * stride;
         }
         let mut result = 0.0;
         while next < end {
             result += value(next);
             next += stride;
         }
-        let mut lane = 0;
-        while lane < device::LANES {
-            result += partial[lane];
-            lane += 1;
+        let mut sum = 0;
+        while sum < device::SUMS {
+            result += sums[sum];
+            sum += 1;
         }
         result
     }

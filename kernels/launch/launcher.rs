@@ -26,36 +26,54 @@ impl Words {
         }
     }
 
+    /// The next argument.
+    ///
     /// # Safety
-    /// The next two words are an array that nobody changes while the slice lives.
+    /// The next words are an argument of this type; what they point to is there, and while a slice lives, nobody changes
+    /// it, or if it can be changed, nobody else touches it.
     #[inline(always)]
-    pub unsafe fn array<'a, T: Element>(&mut self) -> &'a [T] {
+    pub unsafe fn take<A: Argument>(&mut self) -> A {
         // SAFETY: the caller's promise.
-        unsafe { core::slice::from_raw_parts(self.next() as *const T, self.next() as usize) }
+        unsafe { A::take(self) }
     }
+}
 
+/// What a launch takes.
+pub trait Argument {
     /// # Safety
-    /// The next two words are an array that nobody else touches while the slice lives.
+    /// That of [`Words::take`].
+    unsafe fn take(words: &mut Words) -> Self;
+}
+
+impl<T: Element> Argument for &[T] {
     #[inline(always)]
-    pub unsafe fn array_mut<'a, T: Element>(&mut self) -> &'a mut [T] {
+    unsafe fn take(words: &mut Words) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { core::slice::from_raw_parts_mut(self.next() as *mut T, self.next() as usize) }
+        unsafe { core::slice::from_raw_parts(words.next() as *const T, words.next() as usize) }
     }
+}
 
-    /// # Safety
-    /// The next word is a floating-point number.
+impl<T: Element> Argument for &mut [T] {
     #[inline(always)]
-    pub unsafe fn scalar(&mut self) -> f64 {
+    unsafe fn take(words: &mut Words) -> Self {
         // SAFETY: the caller's promise.
-        f64::from_bits(unsafe { self.next() })
+        unsafe { core::slice::from_raw_parts_mut(words.next() as *mut T, words.next() as usize) }
     }
+}
 
-    /// # Safety
-    /// There is a next word.
+impl Argument for f64 {
     #[inline(always)]
-    pub unsafe fn number(&mut self) -> usize {
+    unsafe fn take(words: &mut Words) -> Self {
         // SAFETY: the caller's promise.
-        unsafe { self.next() as usize }
+        Self::from_bits(unsafe { words.next() })
+    }
+}
+
+impl Argument for usize {
+    #[inline(always)]
+    unsafe fn take(words: &mut Words) -> Self {
+        // SAFETY: the caller's promise.
+        unsafe { words.next() as Self }
     }
 }
 

@@ -19,7 +19,8 @@ kernel! {
     }
     launch apps_del_dot_vec_2d as Zone {
         div: Scatter<f64>, real_zones: Distinct<i64>,
-        x: In<f64>, x_row: In<f64>, y: In<f64>, xdot: In<f64>, ydot: In<f64>,
+        x: Gather<f64, 1>, x_row: Gather<f64, 1>, y: Gather<f64, 1>, y_row: Gather<f64, 1>,
+        xdot: Gather<f64, 1>, xdot_row: Gather<f64, 1>, ydot: Gather<f64, 1>, ydot_row: Gather<f64, 1>,
     }
 }
 
@@ -48,7 +49,11 @@ impl Kernel for Divergence {
 
     fn repetition(n: usize, launcher: &mut impl Launcher) {
         let Mesh { row, nodes, .. } = mesh(n);
-        launcher.launch_with::<Zone>(mesh(n).real_zones(), &[part("x_row", "x", row..nodes)]);
+        let next = |field, data| part(field, data, row..nodes);
+        launcher.launch_with::<Zone>(
+            mesh(n).real_zones(),
+            &[next("x_row", "x"), next("y_row", "y"), next("xdot_row", "xdot"), next("ydot_row", "ydot")],
+        );
     }
 }
 
@@ -56,20 +61,17 @@ impl Launch for Zone {
     type At = Item;
 
     fn run(self, item: Item) {
-        let Self { div, real_zones, x, x_row, y, xdot, ydot } = self;
-        let zone = real_zones.target(item);
-        // From a node to its neighbour in the next row.
-        let row = x.offset_of(x_row);
-        let corners = |a: In<f64>| {
-            let (here, next) = (a.slice(0, x_row.len()), a.slice(row, x_row.len()));
-            let ([a4, a1], [a3, a2]) = (*here.span::<2>(zone.index()), *next.span::<2>(zone.index()));
+        let zone = self.real_zones.target(item);
+        let corners = |here: Gather<f64, 1>, next: Gather<f64, 1>| {
+            let ([a4, a1], [a3, a2]) = (*here.window::<2>(zone), *next.window::<2>(zone));
             Corners(a1, a2, a3, a4)
         };
-        let (x, y, fx, fy) = (corners(x), corners(y), corners(xdot), corners(ydot));
+        let (x, y) = (corners(self.x, self.x_row), corners(self.y, self.y_row));
+        let (fx, fy) = (corners(self.xdot, self.xdot_row), corners(self.ydot, self.ydot_row));
         let rarea = 1.0 / (x.across() * y.along() - x.along() * y.across() + 1e-20);
         let dfxdx = rarea * (fx.across() * y.along() - fx.along() * y.across());
         let dfydy = rarea * (fy.along() * x.across() - fy.across() * x.along());
-        div.set(zone, dfxdx + dfydy + fy.sum() / y.sum());
+        self.div.set(zone, dfxdx + dfydy + fy.sum() / y.sum());
     }
 }
 

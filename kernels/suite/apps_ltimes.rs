@@ -21,8 +21,8 @@ const fn zones(n: usize) -> usize {
 kernel! {
     fn apps_ltimes(n) as struct Moments {
         phi: Out3<f64, 4> = zeros(MOMENTS * GROUPS * zones(n)).or_random(-1.0, 1.0),
-        ell: In<f64> = ramp(DIRECTIONS * MOMENTS),
-        psi: In<f64> = ramp(DIRECTIONS * GROUPS * zones(n)),
+        ell: Rows<f64, 6> = ramp(DIRECTIONS * MOMENTS),
+        psi: Rows<f64, 6> = ramp(DIRECTIONS * GROUPS * zones(n)),
     }
 }
 
@@ -66,8 +66,8 @@ impl Launch for Moments {
     fn run(self, item: Item3) {
         let Self { phi, ell, psi } = self;
         let (m, g, z) = (item.x(), item.y(), item.z());
-        let ell = ell.row::<DIRECTIONS>(m);
-        let psi: [_; SHARE] = from_fn(|s| psi.row::<DIRECTIONS>(g + GROUPS / SHARE * s + GROUPS * z));
+        let ell = ell.row(m);
+        let psi: [_; SHARE] = from_fn(|s| psi.row(g + GROUPS / SHARE * s + GROUPS * z));
         let before: [_; SHARE] = from_fn(|s| phi.get(item, s));
         for s in 0..SHARE {
             let mut sum = before[s];

@@ -22,8 +22,8 @@ const fn elements(n: usize) -> usize {
 
 kernel! {
     fn apps_mass3dea(n) as struct Mass {
-        b: Table<f64> = constant(BASIS, 1.0).or_random(-1.0, 1.0),
-        d: In<f64> = constant(WEIGHTS * elements(n), 1.0).or_random(-1.0, 1.0),
+        b: Table<f64, 20> = constant(BASIS, 1.0).or_random(-1.0, 1.0),
+        d: InGroup<f64, 125> = constant(WEIGHTS * elements(n), 1.0).or_random(-1.0, 1.0),
         m: OutGroup<f64, 64> = zeros(COLUMN * COLUMN * elements(n)),
     }
 }
@@ -62,9 +62,9 @@ impl Launch for Mass {
 
     fn run(self, mut element: Group<145>) {
         let Self { b, d, m } = self;
-        let e = element.index();
+        let d = d.of(&element);
         let basis = element.stage::<BASIS>(|index| b[index]);
-        let weights = element.stage::<WEIGHTS>(|index| d[index + WEIGHTS * e]);
+        let weights = element.stage::<WEIGHTS>(|index| d[index]);
         element.each(|member| {
             let i = member.index();
             let (i1, i2, i3) = (i % ROWS, i / ROWS % ROWS, i / (ROWS * ROWS) % ROWS);

@@ -38,9 +38,15 @@ kernel! {
         }),
     }
     launch apps_matvec_3d_stencil as Zone {
-        b: Scatter<f64>, real_zones: Distinct<i64>, x: In<f64>, x_row: In<f64>, x_plane: In<f64>,
-        dbl: In<f64>, dbc: In<f64>, dbr: In<f64>, dcl: In<f64>, dcc: In<f64>, dcr: In<f64>, dfl: In<f64>,
-        dfc: In<f64>, dfr: In<f64>, cbl: In<f64>, cbc: In<f64>, cbr: In<f64>, ccl: In<f64>, ccc: In<f64>,
+        b: Scatter<f64>, real_zones: Distinct<i64>,
+        x_db: Gather<f64, 2>, x_dc: Gather<f64, 2>, x_df: Gather<f64, 2>,
+        x_cb: Gather<f64, 2>, x_cc: Gather<f64, 2>, x_cf: Gather<f64, 2>,
+        x_ub: Gather<f64, 2>, x_uc: Gather<f64, 2>, x_uf: Gather<f64, 2>,
+        dbl: Gather<f64>, dbc: Gather<f64>, dbr: Gather<f64>, dcl: Gather<f64>, dcc: Gather<f64>, dcr: Gather<f64>,
+        dfl: Gather<f64>, dfc: Gather<f64>, dfr: Gather<f64>, cbl: Gather<f64>, cbc: Gather<f64>, cbr: Gather<f64>,
+        ccl: Gather<f64>, ccc: Gather<f64>, ccr: Gather<f64>, cfl: Gather<f64>, cfc: Gather<f64>, cfr: Gather<f64>,
+        ubl: Gather<f64>, ubc: Gather<f64>, ubr: Gather<f64>, ucl: Gather<f64>, ucc: Gather<f64>, ucr: Gather<f64>,
+        ufl: Gather<f64>, ufc: Gather<f64>, ufr: Gather<f64>,
     }
 }
 
@@ -72,9 +78,52 @@ impl Kernel for Stencil {
 
     fn repetition(n: usize, launcher: &mut impl Launcher) {
         let Mesh { row, plane, .. } = mesh(n);
+        // The list counts from its first zone, whose lowest neighbour is the first of all zones.
+        let first = mesh(n).inner().start;
+        let above = |field, data, step| part(field, data, first + step..len(n));
+        let vector = |field, step| part(field, "x", step..len(n));
         launcher.launch_with::<Zone>(
             mesh(n).real_zones(),
-            &[part("x_row", "x", row..len(n)), part("x_plane", "x", plane..len(n))],
+            &[
+                counted("real_zones", first),
+                above("b", "b", 0),
+                vector("x_db", 0),
+                vector("x_dc", row),
+                vector("x_df", 2 * row),
+                vector("x_cb", plane),
+                vector("x_cc", plane + row),
+                vector("x_cf", plane + 2 * row),
+                vector("x_ub", 2 * plane),
+                vector("x_uc", 2 * plane + row),
+                vector("x_uf", 2 * plane + 2 * row),
+                above("dbl", "dbl", 0),
+                above("dbc", "dbc", 0),
+                above("dbr", "dbr", 0),
+                above("dcl", "dcl", 0),
+                above("dcc", "dcc", 0),
+                above("dcr", "dcr", 0),
+                above("dfl", "dfl", 0),
+                above("dfc", "dfc", 0),
+                above("dfr", "dfr", 0),
+                above("cbl", "cbl", 0),
+                above("cbc", "cbc", 0),
+                above("cbr", "cbr", 0),
+                above("ccl", "ccl", 0),
+                above("ccc", "ccc", 0),
+                above("ccr", "ccl", 1),
+                above("cfl", "cbr", row - 1),
+                above("cfc", "cbc", row),
+                above("cfr", "cbl", row + 1),
+                above("ubl", "dfr", plane - row - 1),
+                above("ubc", "dfc", plane - row),
+                above("ubr", "dfl", plane - row + 1),
+                above("ucl", "dcr", plane - 1),
+                above("ucc", "dcc", plane),
+                above("ucr", "dcl", plane + 1),
+                above("ufl", "dbr", plane + row - 1),
+                above("ufc", "dbc", plane + row),
+                above("ufr", "dbl", plane + row + 1),
+            ],
         );
     }
 }
@@ -83,70 +132,47 @@ impl Launch for Zone {
     type At = Item;
 
     fn run(self, item: Item) {
-        let Self { b, real_zones, x, x_row, x_plane, .. } = self;
-        let zone = real_zones.target(item);
-        // From a zone to its neighbour in the next row, in the next plane, and in both of them one further.
-        let (row, plane) = (x.offset_of(x_row), x.offset_of(x_plane));
-        let reach = plane + row + 1;
-        // All arrays are seen in parts of one length, of which that for the lowest neighbour, dbl, begins with the array.
-        let count = x.len() - 2 * reach;
-        let three = |offset| [x.slice(offset, count), x.slice(offset + 1, count), x.slice(offset + 2, count)];
-        let both = |stored: In<f64>, offset| {
-            let stored = stored.slice(0, x.len());
-            [stored.slice(reach, count), stored.slice(offset, count)]
-        };
-        let [x_dbl, x_dbc, x_dbr] = three(0);
-        let [x_dcl, x_dcc, x_dcr] = three(row);
-        let [x_dfl, x_dfc, x_dfr] = three(2 * row);
-        let [x_cbl, x_cbc, x_cbr] = three(plane);
-        let [x_ccl, x_ccc, x_ccr] = three(plane + row);
-        let [x_cfl, x_cfc, x_cfr] = three(plane + 2 * row);
-        let [x_ubl, x_ubc, x_ubr] = three(2 * plane);
-        let [x_ucl, x_ucc, x_ucr] = three(2 * plane + row);
-        let [x_ufl, x_ufc, x_ufr] = three(2 * plane + 2 * row);
-        let [dbl, ufr] = both(self.dbl, 2 * plane + 2 * row + 2);
-        let [dbc, ufc] = both(self.dbc, 2 * plane + 2 * row + 1);
-        let [dbr, ufl] = both(self.dbr, 2 * plane + 2 * row);
-        let [dcl, ucr] = both(self.dcl, 2 * plane + row + 2);
-        let [dcc, ucc] = both(self.dcc, 2 * plane + row + 1);
-        let [dcr, ucl] = both(self.dcr, 2 * plane + row);
-        let [dfl, ubr] = both(self.dfl, 2 * plane + 2);
-        let [dfc, ubc] = both(self.dfc, 2 * plane + 1);
-        let [dfr, ubl] = both(self.dfr, 2 * plane);
-        let [cbl, cfr] = both(self.cbl, plane + 2 * row + 2);
-        let [cbc, cfc] = both(self.cbc, plane + 2 * row + 1);
-        let [cbr, cfl] = both(self.cbr, plane + 2 * row);
-        let [ccl, ccr] = both(self.ccl, plane + row + 2);
-        let [ccc, _] = both(self.ccc, reach);
-
-        let i = zone.index().wrapping_sub(reach);
-        let product = dbl[i] * x_dbl[i]
-            + dbc[i] * x_dbc[i]
-            + dbr[i] * x_dbr[i]
-            + dcl[i] * x_dcl[i]
-            + dcc[i] * x_dcc[i]
-            + dcr[i] * x_dcr[i]
-            + dfl[i] * x_dfl[i]
-            + dfc[i] * x_dfc[i]
-            + dfr[i] * x_dfr[i]
-            + cbl[i] * x_cbl[i]
-            + cbc[i] * x_cbc[i]
-            + cbr[i] * x_cbr[i]
-            + ccl[i] * x_ccl[i]
-            + ccc[i] * x_ccc[i]
-            + ccr[i] * x_ccr[i]
-            + cfl[i] * x_cfl[i]
-            + cfc[i] * x_cfc[i]
-            + cfr[i] * x_cfr[i]
-            + ubl[i] * x_ubl[i]
-            + ubc[i] * x_ubc[i]
-            + ubr[i] * x_ubr[i]
-            + ucl[i] * x_ucl[i]
-            + ucc[i] * x_ucc[i]
-            + ucr[i] * x_ucr[i]
-            + ufl[i] * x_ufl[i]
-            + ufc[i] * x_ufc[i]
-            + ufr[i] * x_ufr[i];
-        b.set(zone, product);
+        let Self { b, real_zones, .. } = self;
+        let i = real_zones.target(item);
+        let Self { dbl, dbc, dbr, dcl, dcc, dcr, dfl, dfc, dfr, .. } = self;
+        let Self { cbl, cbc, cbr, ccl, ccc, ccr, cfl, cfc, cfr, .. } = self;
+        let Self { ubl, ubc, ubr, ucl, ucc, ucr, ufl, ufc, ufr, .. } = self;
+        let [x_dbl, x_dbc, x_dbr] = *self.x_db.window(i);
+        let [x_dcl, x_dcc, x_dcr] = *self.x_dc.window(i);
+        let [x_dfl, x_dfc, x_dfr] = *self.x_df.window(i);
+        let [x_cbl, x_cbc, x_cbr] = *self.x_cb.window(i);
+        let [x_ccl, x_ccc, x_ccr] = *self.x_cc.window(i);
+        let [x_cfl, x_cfc, x_cfr] = *self.x_cf.window(i);
+        let [x_ubl, x_ubc, x_ubr] = *self.x_ub.window(i);
+        let [x_ucl, x_ucc, x_ucr] = *self.x_uc.window(i);
+        let [x_ufl, x_ufc, x_ufr] = *self.x_uf.window(i);
+        let product = dbl[i] * x_dbl
+            + dbc[i] * x_dbc
+            + dbr[i] * x_dbr
+            + dcl[i] * x_dcl
+            + dcc[i] * x_dcc
+            + dcr[i] * x_dcr
+            + dfl[i] * x_dfl
+            + dfc[i] * x_dfc
+            + dfr[i] * x_dfr
+            + cbl[i] * x_cbl
+            + cbc[i] * x_cbc
+            + cbr[i] * x_cbr
+            + ccl[i] * x_ccl
+            + ccc[i] * x_ccc
+            + ccr[i] * x_ccr
+            + cfl[i] * x_cfl
+            + cfc[i] * x_cfc
+            + cfr[i] * x_cfr
+            + ubl[i] * x_ubl
+            + ubc[i] * x_ubc
+            + ubr[i] * x_ubr
+            + ucl[i] * x_ucl
+            + ucc[i] * x_ucc
+            + ucr[i] * x_ucr
+            + ufl[i] * x_ufl
+            + ufc[i] * x_ufc
+            + ufr[i] * x_ufr;
+        b.set(i, product);
     }
 }

@@ -19,7 +19,10 @@ kernel! {
         vol = zeros(mesh(n).nodes),
     }
     launch apps_vol3d as Zone {
-        vol: Out<f64>, x: In<f64>, x_row: In<f64>, x_plane: In<f64>, y: In<f64>, z: In<f64>,
+        vol: Out<f64>,
+        x: In<f64, 1>, x_row: In<f64, 1>, x_plane: In<f64, 1>, x_plane_row: In<f64, 1>,
+        y: In<f64, 1>, y_row: In<f64, 1>, y_plane: In<f64, 1>, y_plane_row: In<f64, 1>,
+        z: In<f64, 1>, z_row: In<f64, 1>, z_plane: In<f64, 1>, z_plane_row: In<f64, 1>,
     }
 }
 
@@ -43,17 +46,25 @@ impl Kernel for Volume {
 
     fn repetition(n: usize, launcher: &mut impl Launcher) {
         let Mesh { row, plane, nodes, .. } = mesh(n);
-        // All begin with the first zone.
         let zones = mesh(n).inner();
+        // The nodes that are so far from the first of each zone.
+        let nodes = |field, data, step| part(field, data, zones.start + step..nodes);
         launcher.launch_with::<Zone>(
             zones.len(),
             &[
                 part("vol", "vol", zones.clone()),
-                part("x", "x", zones.start..nodes),
-                part("x_row", "x", zones.start + row..nodes),
-                part("x_plane", "x", zones.start + plane..nodes),
-                part("y", "y", zones.start..nodes),
-                part("z", "z", zones.start..nodes),
+                nodes("x", "x", 0),
+                nodes("x_row", "x", row),
+                nodes("x_plane", "x", plane),
+                nodes("x_plane_row", "x", plane + row),
+                nodes("y", "y", 0),
+                nodes("y_row", "y", row),
+                nodes("y_plane", "y", plane),
+                nodes("y_plane_row", "y", plane + row),
+                nodes("z", "z", 0),
+                nodes("z_row", "z", row),
+                nodes("z_plane", "z", plane),
+                nodes("z_plane_row", "z", plane + row),
             ],
         );
     }
@@ -63,24 +74,22 @@ impl Launch for Zone {
     type At = Item;
 
     fn run(self, item: Item) {
-        let Self { vol, x, x_row, x_plane, y, z } = self;
-        // From a node to its neighbour in the next row, and in the next plane.
-        let (row, plane) = (x.offset_of(x_row), x.offset_of(x_plane));
-        let count = x.len() - (plane + row + 1);
-        let corners = |a: In<f64>| {
-            let a = a.slice(0, x.len());
-            // Bit 0 of a corner's number is its step along the row, bit 1 to the next row, bit 2 to the next plane.
-            [0, 1, row, row + 1, plane, plane + 1, plane + row, plane + row + 1]
-                .map(|offset| a.slice(offset, count)[item])
+        // Bit 0 of a corner's number is its step along the row, bit 1 to the next row, bit 2 to the next plane.
+        let corners = |near: In<f64, 1>, row: In<f64, 1>, plane: In<f64, 1>, plane_row: In<f64, 1>| {
+            let ([c0, c1], [c2, c3]) = (*near.window::<2>(item), *row.window::<2>(item));
+            let ([c4, c5], [c6, c7]) = (*plane.window::<2>(item), *plane_row.window::<2>(item));
+            [c0, c1, c2, c3, c4, c5, c6, c7]
         };
-        let (x, y, z) = (corners(x), corners(y), corners(z));
+        let x = corners(self.x, self.x_row, self.x_plane, self.x_plane_row);
+        let y = corners(self.y, self.y_row, self.y_plane, self.y_plane_row);
+        let z = corners(self.z, self.z_row, self.z_plane, self.z_plane_row);
         let edge = |to: usize, from: usize| [x[to] - x[from], y[to] - y[from], z[to] - z[from]];
         let (edge_71, edge_72, edge_74) = (edge(7, 1), edge(7, 2), edge(7, 4));
         let (edge_30, edge_50, edge_60) = (edge(3, 0), edge(5, 0), edge(6, 0));
         let volume = triple_product(sum(edge_71, edge_60), edge_72, edge_30)
             + triple_product(sum(edge_72, edge_50), edge_74, edge_60)
             + triple_product(sum(edge_74, edge_30), edge_71, edge_50);
-        vol.set(item, volume * 0.083_333_333_333_333_33);
+        self.vol.set(item, volume * 0.083_333_333_333_333_33);
     }
 }
 

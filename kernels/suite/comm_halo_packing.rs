@@ -124,7 +124,7 @@ kernel! {
         variable_1 = computed(cells(n), 1, |first, index| (first + index) as f64).counted(55),
         variable_2 = computed(cells(n), 2, |first, index| (first + index) as f64).counted(56),
     }
-    launch comm_halo_packing_pack as Pack { buffer: Out<f64>, variable: In<f64>, list: In<i32> }
+    launch comm_halo_packing_pack as Pack { buffer: Out<f64>, variable: Gather<f64>, list: Distinct<i32> }
     launch comm_halo_packing_unpack as Unpack { variable: Scatter<f64>, buffer: In<f64>, list: Distinct<i32> }
 }
 
@@ -187,7 +187,7 @@ impl Launch for Pack {
 
     fn run(self, item: Item) {
         let Self { buffer, variable, list } = self;
-        buffer.set(item, variable[list[item] as usize]);
+        buffer.set(item, variable[list.target(item)]);
     }
 }
 

@@ -77,17 +77,13 @@ impl Launch for Flow {
 
     fn run(self, at: Item2) {
         let Self { za, zb, zp, zq, zr, zm } = self;
-        za.set(
-            at,
-            (zp.near(at, 1, -1) + zq.near(at, 1, -1) - zp.near(at, 0, -1) - zq.near(at, 0, -1))
-                * (zr[at] + zr.near(at, 0, -1))
-                / (zm.near(at, 0, -1) + zm.near(at, 1, -1)),
-        );
-        zb.set(
-            at,
-            (zp.near(at, 0, -1) + zq.near(at, 0, -1) - zp[at] - zq[at]) * (zr[at] + zr.near(at, -1, 0))
-                / (zm[at] + zm.near(at, 0, -1)),
-        );
+        let a = (zp.near(at, 1, -1) + zq.near(at, 1, -1) - zp.near(at, 0, -1) - zq.near(at, 0, -1))
+            * (zr[at] + zr.near(at, 0, -1))
+            / (zm.near(at, 0, -1) + zm.near(at, 1, -1));
+        let b = (zp.near(at, 0, -1) + zq.near(at, 0, -1) - zp[at] - zq[at]) * (zr[at] + zr.near(at, -1, 0))
+            / (zm[at] + zm.near(at, 0, -1));
+        za.set(at, a);
+        zb.set(at, b);
     }
 }
 
@@ -102,8 +98,9 @@ impl Launch for Speed {
                 - zb[at] * (z[at] - z.near(at, -1, 0))
                 + zb.near(at, 1, 0) * (z[at] - z.near(at, 1, 0)))
         };
-        zu.set(at, zu.get(at) + change(zz));
-        zv.set(at, zv.get(at) + change(zr));
+        let (u, v) = (zu.get(at) + change(zz), zv.get(at) + change(zr));
+        zu.set(at, u);
+        zv.set(at, v);
     }
 }
 
@@ -112,7 +109,8 @@ impl Launch for Place {
 
     fn run(self, at: Item2) {
         let Self { zrout, zzout, zr, zu, zz, zv } = self;
-        zrout.set(at, zr[at] + T * zu[at]);
-        zzout.set(at, zz[at] + T * zv[at]);
+        let (r, z) = (zr[at] + T * zu[at], zz[at] + T * zv[at]);
+        zrout.set(at, r);
+        zzout.set(at, z);
     }
 }

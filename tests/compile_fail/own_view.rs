@@ -1,12 +1,12 @@
 //! An argument of a type of the kernel's own.
-// error: cannot find type `View`
-// error: cannot find `View` in `arguments`
+// error: cannot find type `Own`
+// error: cannot find `Own` in `arguments`
 
-struct View<T>(*mut T);
+struct Own<T>(*mut T);
 
 kernel! {
     fn compile_fail(n) as struct Arguments {
-        a: View<f64> = zeros(n),
+        a: Own<f64> = zeros(n),
     }
 }
 

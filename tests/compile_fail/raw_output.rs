@@ -8,7 +8,7 @@ impl Launch for Arguments {
 
     fn run(self, item: Item) {
         let everything = Dimensions { items: [usize::MAX, 1, 1], grid: 1, block: 1 };
-        let other = Out::from_raw(core::ptr::null_mut(), usize::MAX, everything, &mut true);
+        let other = Out::from_raw(core::ptr::null_mut(), usize::MAX, everything);
         other.set(item, self.b[item]);
     }
 }

@@ -13,6 +13,6 @@ impl Launch for Arguments {
     type At = Item;
 
     fn run(self, item: Item) {
-        self.c.set(self.list.target(item).index(), self.b[item]);
+        self.c.set(item.index(), self.b[item]);
     }
 }

@@ -96,7 +96,7 @@ impl Emulated {
         let member = |name: &str, value: Value| (name.to_owned(), value);
         let value = |digits: u64| Value::Object(vec![member("value", Value::Number(digits.to_string()))]);
         let word = |word: &Word| match *word {
-            Word::Pointer { datum, offset } => {
+            Word::Pointer { datum, offset, .. } => {
                 Value::Object(vec![member("offset", (self.places[datum].0 as usize + offset).into())])
             }
             Word::Value(bits) => value(bits),

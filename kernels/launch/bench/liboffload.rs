@@ -8,7 +8,6 @@ use std::ptr::null_mut;
 use super::ol::{self, Handle};
 use super::ol_launch::{self, Extent, LaunchSize};
 use super::runtime::{Device, Failure, Problem, Region, Runtime};
-use super::schedule::Word;
 
 /// liboffload, with the programs that were loaded.
 #[derive(Default)]
@@ -137,14 +136,11 @@ impl Runtime for Liboffload {
             kernels.push(kernel);
         }
         for step in problem.steps {
-            let word = |word: &Word| match *word {
-                Word::Pointer { datum, offset } => self.memory[datum].pointer as u64 + offset as u64,
-                Word::Value(value) => value,
-            };
+            let words = step.at(|datum| self.memory[datum].pointer as u64)?;
             self.launches.push(Launch {
                 kernel: kernels[step.launch],
                 // libomptarget passes a pointer first, and the entry point is the same for both runtimes.
-                parameters: [0].into_iter().chain(step.words.iter().map(word)).collect(),
+                parameters: [0].into_iter().chain(words).collect(),
                 size: LaunchSize {
                     dimensions: 3,
                     groups: extent(step.grid),

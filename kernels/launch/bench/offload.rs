@@ -9,7 +9,6 @@ use super::library::Library;
 use super::nvidia;
 use super::ol::{self, Found};
 use super::runtime::{Device, Failure, Problem, Region, Runtime};
-use super::schedule::{Step, Word};
 
 unsafe extern "C" {
     safe fn omp_get_num_devices() -> c_int;
@@ -27,21 +26,13 @@ unsafe extern "C" {
         to_device: c_int,
         from_device: c_int,
     ) -> c_int;
-    fn omp_target_associate_ptr(
-        host: *const c_void,
-        device: *const c_void,
-        size: usize,
-        offset: usize,
-        number: c_int,
-    ) -> c_int;
-    fn omp_target_disassociate_ptr(host: *const c_void, number: c_int) -> c_int;
 }
 
 /// How libomptarget's host plugin begins the name of a device.
 const HOST_UID: &str = "x86_64-";
 
-/// A launcher's launch (`ironsweep_offload`): its number, its words, the grid and the block.
-type Launch = unsafe extern "C" fn(usize, *const u64, *const u32);
+/// A launcher's launch (`ironsweep_offload`): its number, whether it maps its arrays, its words, the grid and the block.
+type Launch = unsafe extern "C" fn(usize, bool, *const u64, *const u32);
 
 /// std::offload, with the launchers that were loaded.
 #[derive(Default)]
@@ -51,17 +42,26 @@ pub struct Offload {
     launch: Option<Launch>,
     opened: Option<(Device, c_int)>,
     memory: Vec<Memory>,
+    /// Whether launches map their arrays, which are on the host; otherwise these stay on the device.
+    mapped: bool,
     launches: Vec<(usize, Vec<u64>, [u32; 6])>,
 }
 
 /// One datum.
-struct Memory {
-    /// What each launch maps to the device and back, where the datum does not stay there.
-    host: Option<Values>,
-    /// Where it stays on the device: the host's address that stands for it, and the device's.
-    resident: Option<(*const c_void, *mut c_void)>,
-    size: usize,
-    kept: *mut c_void,
+enum Memory {
+    /// On the host.
+    Host(Values),
+    /// On the device, and a copy there.
+    Device { pointer: *mut c_void, size: usize, kept: *mut c_void },
+}
+
+impl Memory {
+    fn address(&self) -> u64 {
+        match self {
+            Self::Host(values) => values.bytes().as_ptr() as u64,
+            Self::Device { pointer, .. } => *pointer as u64,
+        }
+    }
 }
 
 impl Offload {
@@ -74,34 +74,6 @@ impl Offload {
         // SAFETY: any size may be asked for.
         let memory = unsafe { omp_target_alloc(size, self.number()) };
         (!memory.is_null()).then_some(memory)
-    }
-
-    /// Keeps a datum on the device: launches find it there by its address on the host.
-    fn settle(&self, values: &Values) -> Result<(*const c_void, *mut c_void), Failure> {
-        let (pointer, size) = (values.bytes().as_ptr().cast(), values.bytes().len());
-        let memory =
-            self.allocate(size).ok_or_else(|| Failure::out_of_memory(format!("{size} bytes on the device")))?;
-        // SAFETY: the driver keeps the array until `release` has ended the association.
-        match unsafe { omp_target_associate_ptr(pointer, memory, size, 0, self.number()) } {
-            0 => Ok((pointer, memory)),
-            _ => {
-                // SAFETY: just allocated.
-                unsafe { omp_target_free(memory, self.number()) };
-                Err(Failure::crashed("no association with device memory"))
-            }
-        }
-    }
-
-    fn words(&self, step: &Step, values: &[Values]) -> Vec<u64> {
-        let word = |word: &Word| match *word {
-            // Launches name arrays by their addresses on the host.
-            Word::Pointer { datum, offset } => {
-                let array = self.memory[datum].host.as_ref().unwrap_or(&values[datum]);
-                array.bytes().as_ptr() as u64 + offset as u64
-            }
-            Word::Value(value) => value,
-        };
-        step.words.iter().map(word).collect()
     }
 }
 
@@ -170,75 +142,76 @@ impl Runtime for Offload {
         if problem.region == Region::Kernel {
             return Err(Failure::unsupported("std::offload waits for each launch"));
         }
-        for (position, values) in problem.values.iter().enumerate() {
-            let mut memory =
-                Memory { host: None, resident: None, size: values.bytes().len(), kept: std::ptr::null_mut() };
-            // A reduction's result is mapped by each launch: that is its reset and its copy back.
-            if problem.region == Region::LaunchSync && !problem.sums.contains(&position) {
-                if memory.size > 0 {
-                    memory.resident = Some(self.settle(values)?);
-                }
+        self.mapped = problem.region == Region::WithTransfers;
+        for values in problem.values {
+            let size = values.bytes().len();
+            let memory = if self.mapped || size == 0 {
+                Memory::Host(values.clone())
             } else {
-                memory.host = Some(values.clone());
-            }
+                let pointer =
+                    self.allocate(size).ok_or_else(|| Failure::out_of_memory(format!("{size} bytes on the device")))?;
+                Memory::Device { pointer, size, kept: std::ptr::null_mut() }
+            };
             self.memory.push(memory);
         }
         for step in problem.steps {
             let ([x, y, z], [i, j, k]) = (step.grid, step.block);
-            self.launches.push((step.launch, self.words(step, problem.values), [x, y, z, i, j, k]));
+            let words = step.at(|datum| self.memory[datum].address())?;
+            self.launches.push((step.launch, words, [x, y, z, i, j, k]));
         }
         Ok(())
     }
 
     fn write(&mut self, position: usize, bytes: &[u8]) -> Result<(), Failure> {
         let number = self.number();
-        let Memory { host, resident, .. } = &mut self.memory[position];
-        match (host, resident) {
-            (Some(host), _) => host.bytes_mut().copy_from_slice(bytes),
-            (None, Some((_, memory))) => {
-                copy((*memory, number), (bytes.as_ptr().cast(), omp_get_initial_device()), bytes.len())?;
+        match &mut self.memory[position] {
+            Memory::Host(values) => {
+                values.bytes_mut().copy_from_slice(bytes);
+                Ok(())
             }
-            (None, None) => {}
+            Memory::Device { pointer, .. } => {
+                copy((*pointer, number), (bytes.as_ptr().cast(), omp_get_initial_device()), bytes.len())
+            }
         }
-        Ok(())
     }
 
     fn read(&mut self, position: usize, bytes: &mut [u8]) -> Result<(), Failure> {
         let number = self.number();
-        let Memory { host, resident, .. } = &self.memory[position];
-        match (host, resident) {
-            (Some(host), _) => bytes.copy_from_slice(host.bytes()),
-            (None, Some((_, memory))) => {
-                copy((bytes.as_mut_ptr().cast(), omp_get_initial_device()), (*memory, number), bytes.len())?;
+        match &self.memory[position] {
+            Memory::Host(values) => {
+                bytes.copy_from_slice(values.bytes());
+                Ok(())
             }
-            (None, None) => {}
+            Memory::Device { pointer, .. } => {
+                copy((bytes.as_mut_ptr().cast(), omp_get_initial_device()), (*pointer, number), bytes.len())
+            }
         }
-        Ok(())
     }
 
     fn keep(&mut self, position: usize) -> Result<bool, Failure> {
-        let Memory { resident: Some((_, memory)), size, .. } = self.memory[position] else {
+        let Memory::Device { pointer, size, .. } = self.memory[position] else {
             return Ok(false);
         };
-        let Some(kept) = self.allocate(size) else {
+        let Some(copied) = self.allocate(size) else {
             return Ok(false);
         };
-        self.memory[position].kept = kept;
-        copy((kept, self.number()), (memory, self.number()), size)?;
+        self.memory[position] = Memory::Device { pointer, size, kept: copied };
+        copy((copied, self.number()), (pointer, self.number()), size)?;
         Ok(true)
     }
 
     fn restore(&mut self, position: usize) -> Result<(), Failure> {
-        let Memory { resident, size, kept, .. } = &self.memory[position];
-        let (_, memory) = resident.expect("only what stays on the device is kept");
-        copy((memory, self.number()), (*kept, self.number()), *size)
+        let Memory::Device { pointer, size, kept } = self.memory[position] else {
+            unreachable!("only what stays on the device is kept");
+        };
+        copy((pointer, self.number()), (kept, self.number()), size)
     }
 
     fn repetition(&mut self) -> Result<(), Failure> {
         let launch = self.launch.expect("a point loads its launcher first");
         for (number, words, shape) in &self.launches {
             // SAFETY: the words are those of the launch, and the arrays live until `release`.
-            unsafe { launch(*number, words.as_ptr(), shape.as_ptr()) };
+            unsafe { launch(*number, self.mapped, words.as_ptr(), shape.as_ptr()) };
         }
         Ok(())
     }
@@ -253,16 +226,13 @@ impl Runtime for Offload {
         let Some((_, number)) = self.opened else {
             return;
         };
-        for Memory { resident, kept, .. } in self.memory.drain(..) {
-            // SAFETY: associated and allocated by `prepare` and `keep`, ended once.
-            unsafe {
-                if let Some((pointer, memory)) = resident {
-                    omp_target_disassociate_ptr(pointer, number);
-                    omp_target_free(memory, number);
-                }
-                if !kept.is_null() {
-                    omp_target_free(kept, number);
-                }
+        for memory in self.memory.drain(..) {
+            let Memory::Device { pointer, kept, .. } = memory else {
+                continue;
+            };
+            for pointer in [pointer, kept].into_iter().filter(|pointer| !pointer.is_null()) {
+                // SAFETY: allocated by `prepare` or `keep`, freed once.
+                unsafe { omp_target_free(pointer, number) };
             }
         }
     }

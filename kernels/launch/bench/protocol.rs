@@ -7,7 +7,7 @@ use super::arguments::Description;
 use super::data::Data;
 use super::json::Value;
 use super::runtime::Region;
-use crate::kernel::{Field, Role};
+use crate::kernel::Field;
 
 /// One measurement that is asked for.
 #[derive(Clone, Debug)]
@@ -113,7 +113,7 @@ impl Display for Record {
 pub fn metadata(kernel: &Description) -> Value {
     let member = |name: &str, value: Value| (name.to_owned(), value);
     let launch = |(entry, fields): &(&str, &[Field])| {
-        let words = fields.iter().map(|field| if field.role == Role::Scalar { 1 } else { 2 }).sum::<usize>();
+        let words = fields.iter().map(Field::words).sum::<usize>();
         Value::Object(vec![member("entry", (*entry).into()), member("words", words.into())])
     };
     Value::Object(vec![

@@ -4,7 +4,8 @@ use std::ops::Range;
 
 use super::arguments::{Datum, Description, Values};
 use super::runtime::{Device, Failure};
-use crate::kernel::{Field, Given, Items, Launch, Launcher, Role};
+use crate::arguments::Role;
+use crate::kernel::{Field, Given, Items, Launch, Launcher};
 use crate::launch::{Dimensions, Layout, MOST_ITEMS, MOST_ROWS, Shape};
 
 /// Workgroups a multiprocessor gets from a launch whose threads stride over the items: what its 2048 threads hold in
@@ -16,8 +17,8 @@ const SOME_MULTIPROCESSORS: usize = 128;
 /// One argument of a launch, as 64 bits.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Word {
-    /// The address of the byte `offset` of a datum.
-    Pointer { datum: usize, offset: usize },
+    /// The address of the byte `offset` of a datum, a multiple of `alignment`.
+    Pointer { datum: usize, offset: usize, alignment: usize },
     /// A length, a number's bits, or a dimension.
     Value(u64),
 }
@@ -33,6 +34,25 @@ pub struct Step {
     pub grid: [u32; 3],
     /// Threads in a workgroup along x, y and z.
     pub block: [u32; 3],
+}
+
+impl Step {
+    /// The words, if each datum is where `address` says.
+    pub fn at(&self, address: impl Fn(usize) -> u64) -> Result<Vec<u64>, Failure> {
+        let word = |word: &Word| match *word {
+            Word::Value(value) => Ok(value),
+            Word::Pointer { datum, offset, alignment } => {
+                let pointer = address(datum) + offset as u64;
+                match pointer.is_multiple_of(alignment as u64) {
+                    true => Ok(pointer),
+                    false => {
+                        Err(Failure::crashed(format!("an array at {pointer:#x}, not at a multiple of {alignment}")))
+                    }
+                }
+            }
+        };
+        self.words.iter().map(word).collect()
+    }
 }
 
 /// All launches of a repetition, and what they do with the data.
@@ -87,9 +107,11 @@ pub struct Builder<'a> {
 
 /// A part of a datum that a launch uses.
 struct Use {
+    field: Field,
     datum: usize,
     range: Range<usize>,
-    role: Role,
+    /// What the indices of a list count from.
+    first: usize,
 }
 
 impl Launcher for Builder<'_> {
@@ -116,22 +138,29 @@ impl Builder<'_> {
         }
         let (mut words, mut uses) = (Vec::new(), Vec::<Use>::new());
         for field in L::FIELDS {
-            let (datum, range) = self.bound(field, given)?;
-            if let Values::Scalar(value) = self.values[datum] {
+            let used = self.bound(field, given)?;
+            if let Values::Scalar(value) = self.values[used.datum] {
                 words.push(Word::Value(value.to_bits()));
                 continue;
             }
-            words.push(Word::Pointer { datum, offset: range.start * field.kind.size() });
-            words.push(Word::Value(range.len() as u64));
-            uses.push(Use { datum, range, role: field.role });
+            let offset = used.range.start * field.kind.size();
+            words.push(Word::Pointer { datum: used.datum, offset, alignment: field.alignment });
+            words.push(Word::Value(used.range.len() as u64));
+            if field.role == Role::Distinct {
+                words.push(Word::Value(used.first as u64));
+            }
+            uses.push(used);
         }
         check_apart(&uses)?;
-        self.note(&uses)?;
+        check_aligned(&uses)?;
 
         let block = L::block(self.block);
         check_block(L::At::LAYOUT, block)?;
         check_items(L::At::LAYOUT, items)?;
         let grid = self.grid::<L>(items, block)?;
+        let reach = self.note(&uses)?;
+        let dimensions = Dimensions { items, grid: grid[0], block: Dimensions::packed(block) };
+        check_lengths(&uses, dimensions, reach)?;
         // The host device's entry point spreads the items over the cores itself.
         let (grid, hardware_block) = match self.device.vendor.as_str() {
             "host" => ([1; 3], [1; 3]),
@@ -150,7 +179,7 @@ impl Builder<'_> {
     }
 
     /// The datum, and the part of it, that an argument stands for.
-    fn bound(&self, field: &Field, given: &[Given]) -> Result<(usize, Range<usize>), String> {
+    fn bound(&self, field: &Field, given: &[Given]) -> Result<Use, String> {
         let given = given.iter().find(|given| given.field == field.name);
         let name = given.map_or(field.name, |given| given.data);
         let datum = self
@@ -169,17 +198,22 @@ impl Builder<'_> {
         if range.is_empty() {
             return Err(format!("argument {} has no element", field.name));
         }
-        Ok((datum, range))
+        let first = given.map_or(0, |given| given.first);
+        if first > 0 && field.role != Role::Distinct {
+            return Err(format!("argument {} is not a list whose indices count from something", field.name));
+        }
+        Ok(Use { field: *field, datum, range, first })
     }
 
-    /// Notes what is written, and looks at lists that must not repeat themselves.
-    fn note(&mut self, uses: &[Use]) -> Result<(), String> {
-        for Use { datum, range, role } in uses {
-            let noted = match role {
+    /// Notes what is written, and looks at lists that must not repeat themselves; says how far they reach.
+    fn note(&mut self, uses: &[Use]) -> Result<usize, String> {
+        let mut reach = 0;
+        for Use { field, datum, range, first } in uses {
+            let noted = match field.role {
                 Role::Write => &mut self.schedule.changed,
                 Role::Sum => &mut self.schedule.sums,
                 Role::Distinct => {
-                    check_distinct(&self.values[*datum], range.clone())
+                    reach = check_distinct(&self.values[*datum], range.clone(), *first)
                         .map_err(|mistake| format!("{}: {mistake}", self.data[*datum].name))?;
                     self.distinct.push(*datum);
                     continue;
@@ -190,7 +224,7 @@ impl Builder<'_> {
                 noted.push(*datum);
             }
         }
-        Ok(())
+        Ok(reach)
     }
 
     /// A list that some launch writes: that its indices were different says nothing then.
@@ -258,7 +292,7 @@ fn check_apart(uses: &[Use]) -> Result<(), String> {
     for (index, one) in uses.iter().enumerate() {
         for other in &uses[..index] {
             let overlap = one.range.start < other.range.end && other.range.start < one.range.end;
-            let written = [one, other].iter().any(|it| matches!(it.role, Role::Write | Role::Sum));
+            let written = [one, other].iter().any(|it| matches!(it.field.role, Role::Write | Role::Sum));
             if one.datum == other.datum && overlap && written {
                 return Err("an array that is written is also used through another argument".to_owned());
             }
@@ -267,17 +301,45 @@ fn check_apart(uses: &[Use]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether all indices in a part of a list are different and not negative.
-fn check_distinct(list: &Values, range: Range<usize>) -> Result<(), String> {
+/// Whether each array holds what its view needs: device code does not look again.
+fn check_lengths(uses: &[Use], dimensions: Dimensions, reach: usize) -> Result<(), String> {
+    for Use { field, range, .. } in uses {
+        let needed = (field.needs)(dimensions, reach);
+        if range.len() < needed {
+            let (name, held) = (field.name, range.len());
+            return Err(format!("argument {name} holds {held} elements, the launch uses {needed}"));
+        }
+    }
+    Ok(())
+}
+
+/// Whether arrays begin where their views need it, on the assumption that data do. A part that is mapped to a device for
+/// one launch begins like a datum there, and what lies within it keeps its distance from that.
+fn check_aligned(uses: &[Use]) -> Result<(), String> {
+    for one in uses {
+        for other in uses.iter().filter(|other| other.datum == one.datum) {
+            let offset = other.range.start * other.field.kind.size();
+            if !offset.is_multiple_of(one.field.alignment) {
+                let (name, alignment) = (one.field.name, one.field.alignment);
+                return Err(format!("argument {name}: its datum is cut at no multiple of {alignment} bytes"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether all indices in a part of a list are different and none is less than `first`; how far they reach from there.
+fn check_distinct(list: &Values, range: Range<usize>, first: usize) -> Result<usize, String> {
     let indices: Box<dyn Iterator<Item = i64>> = match list {
         Values::I32(list) => Box::new(list[range].iter().map(|&index| index.into())),
         Values::I64(list) => Box::new(list[range].iter().copied()),
         Values::F64(_) | Values::Scalar(_) => return Err("is not a list of indices".to_owned()),
     };
-    let mut seen: Vec<u64> = Vec::new();
+    let (mut seen, mut reach) = (Vec::<u64>::new(), 0);
     for index in indices {
-        let index = usize::try_from(index).map_err(|_| format!("the index {index} is negative"))?;
-        let (word, bit) = (index / 64, 1 << (index % 64));
+        let counted = usize::try_from(index).ok().and_then(|index| index.checked_sub(first));
+        let counted = counted.ok_or_else(|| format!("the index {index} is less than {first}"))?;
+        let (word, bit) = (counted / 64, 1 << (counted % 64));
         if word >= seen.len() {
             seen.resize(word + 1, 0);
         }
@@ -285,8 +347,9 @@ fn check_distinct(list: &Values, range: Range<usize>) -> Result<(), String> {
             return Err(format!("the index {index} occurs twice"));
         }
         seen[word] |= bit;
+        reach = reach.max(counted + 1);
     }
-    Ok(())
+    Ok(reach)
 }
 
 /// The datum of that name.
@@ -297,13 +360,65 @@ pub fn position(data: &[Datum], name: &str) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::arguments::*;
+
+    fn used<V: View>(datum: usize, range: Range<usize>) -> Use {
+        Use { field: Field::array::<V>("a"), datum, range, first: 0 }
+    }
 
     fn write(datum: usize, range: Range<usize>) -> Use {
-        Use { datum, range, role: Role::Write }
+        used::<Out<f64>>(datum, range)
     }
 
     fn read(datum: usize, range: Range<usize>) -> Use {
-        Use { datum, range, role: Role::Read }
+        used::<In<f64>>(datum, range)
+    }
+
+    /// The least number of elements with which a launch is accepted.
+    fn least<V: View>(items: [usize; 3], block: usize, reach: usize) -> usize {
+        let dimensions = Dimensions { items, grid: 1, block: Dimensions::packed([block, 1, 1]) };
+        (0..1_000_000)
+            .find(|&len| check_lengths(&[used::<V>(0, 0..len)], dimensions, reach).is_ok())
+            .expect("some number is enough")
+    }
+
+    #[test]
+    fn arrays_hold_what_their_views_use() {
+        let line = [100, 1, 1];
+        assert_eq!(least::<In<f64>>(line, 256, 0), 100);
+        assert_eq!(least::<In<f64, 15>>(line, 256, 0), 115);
+        assert_eq!(least::<InPairs<f64, 15>>(line, 256, 0), 215);
+        assert_eq!(least::<Out<f64>>(line, 256, 0), 100);
+        assert_eq!(least::<OutPairs<f64>>(line, 256, 0), 200);
+        assert_eq!(least::<Sum<f64>>(line, 256, 0), 1);
+        assert_eq!(least::<Table<f64, 20>>(line, 256, 0), 20);
+        assert_eq!(least::<InGroup<f64, 125>>([3, 1, 1], 64, 0), 375);
+        assert_eq!(least::<Rows<f64, 6>>(line, 256, 0), 0);
+        assert_eq!(least::<In2<f64>>([30, 20, 1], 256, 0), 600);
+        assert_eq!(least::<In2<f64, 1>>([30, 20, 1], 256, 0), 32 * 22);
+        assert_eq!(least::<Out2<f64, 1>>([30, 20, 1], 256, 0), 32 * 22);
+        assert_eq!(least::<Out3<f64, 4>>([3, 4, 5], 256, 0), 240);
+        assert_eq!(least::<OutGroup<f64, 8>>([3, 1, 1], 64, 0), 3 * 8 * 64);
+        assert_eq!(least::<Distinct<i32>>(line, 256, 7), 100);
+        assert_eq!(least::<Scatter<f64>>(line, 256, 7), 7);
+        assert_eq!(least::<Gather<f64>>(line, 256, 7), 7);
+        assert_eq!(least::<Gather<f64, 2>>(line, 256, 7), 9);
+    }
+
+    #[test]
+    fn parts_begin_where_pairs_do() {
+        assert!(check_aligned(&[used::<InPairs<f64>>(0, 2..9)]).is_ok());
+        assert!(check_aligned(&[used::<InPairs<f64>>(0, 1..9)]).is_err());
+        assert!(check_aligned(&[read(0, 1..9), used::<InPairs<f64>>(0, 2..9)]).is_err());
+        assert!(check_aligned(&[read(0, 1..9), used::<InPairs<f64>>(1, 2..9)]).is_ok());
+        let step = Step {
+            launch: 0,
+            words: vec![Word::Pointer { datum: 0, offset: 8, alignment: 16 }, Word::Value(3)],
+            grid: [1; 3],
+            block: [1; 3],
+        };
+        assert_eq!(step.at(|_| 24), Ok(vec![32, 3]));
+        assert!(step.at(|_| 32).is_err());
     }
 
     #[test]
@@ -345,9 +460,11 @@ mod tests {
     #[test]
     fn indices_are_different() {
         let list = Values::I32(vec![3, 64, 3, -1]);
-        assert!(check_distinct(&list, 0..2).is_ok());
-        assert!(check_distinct(&list, 0..3).is_err());
-        assert!(check_distinct(&list, 3..4).is_err());
-        assert!(check_distinct(&Values::F64(vec![1.0]), 0..1).is_err());
+        assert_eq!(check_distinct(&list, 0..2, 0), Ok(65));
+        assert_eq!(check_distinct(&list, 0..2, 3), Ok(62));
+        assert!(check_distinct(&list, 0..2, 4).is_err());
+        assert!(check_distinct(&list, 0..3, 0).is_err());
+        assert!(check_distinct(&list, 3..4, 0).is_err());
+        assert!(check_distinct(&Values::F64(vec![1.0]), 0..1, 0).is_err());
     }
 }

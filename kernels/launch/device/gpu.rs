@@ -3,11 +3,12 @@
 use super::{block_id, thread_id, threads};
 use crate::launch::{Dimensions, Share};
 
-/// A thread runs the body for one item.
-pub const MANY_ITEMS_A_THREAD: bool = false;
-
 /// Loads in flight in a thread that strides: with fewer, memory waits; more gain nothing (measured on an H200).
-pub const LANES: usize = 4;
+pub const LOADS: usize = 4;
+
+/// Sums that they are added to. Other threads hide the additions' latency; each further sum takes registers that the loads
+/// then wait for.
+pub const SUMS: usize = 1;
 
 // Written in LLVM's own language, one file a vendor: Rust has no word for shared memory of static size, for a barrier
 // that orders memory on every vendor, for a shuffle between lanes, or for a floating-point atomic.

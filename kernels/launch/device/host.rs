@@ -9,11 +9,11 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::launch::{Dimensions, Share, piece};
 
-/// A thread runs the body for many items: what is the same for all is looked at before the first.
-pub const MANY_ITEMS_A_THREAD: bool = true;
+/// Elements that a thread adds at once: four vectors of four, which hides the latency of an addition.
+pub const LOADS: usize = 16;
 
-/// Partial results of a thread: four vectors of four, which hides the latency of an addition.
-pub const LANES: usize = 16;
+/// Sums that they are added to.
+pub const SUMS: usize = 16;
 
 /// A thread's position: which of the launch's threads it is.
 #[derive(Clone, Copy)]

@@ -1,0 +1,18 @@
+//! An array that is read through a list is read at a plain index.
+// error: expected `Target`, found `usize`
+
+kernel! {
+    fn compile_fail(n) as struct Arguments {
+        list: Distinct<i32> = indices_32(n, n, |_, index| index as i64),
+        b: Gather<f64> = ramp(n),
+        c: Scatter<f64> = zeros(n),
+    }
+}
+
+impl Launch for Arguments {
+    type At = Item;
+
+    fn run(self, item: Item) {
+        self.c.set(self.list.target(item), self.b[item.index()]);
+    }
+}
