@@ -29,8 +29,14 @@ struct Arguments {
     Array<const std::int64_t> real_zones;
 };
 
+// Columns of a block, and planes that its threads walk through: they find in the first-level cache what their neighbours
+// have read. Other blocks were slower on an H200.
+constexpr unsigned WIDTH = 64;
+constexpr unsigned DEPTH = 4;
+
 } // namespace
 
+// The list goes along the rows, `edge` zones along each axis.
 __global__ void matvec_3d_stencil(double* __restrict__ b, const double* __restrict__ x, const double* __restrict__ dbl,
                                   const double* __restrict__ dbc, const double* __restrict__ dbr,
                                   const double* __restrict__ dcl, const double* __restrict__ dcc,
@@ -39,10 +45,15 @@ __global__ void matvec_3d_stencil(double* __restrict__ b, const double* __restri
                                   const double* __restrict__ cbl, const double* __restrict__ cbc,
                                   const double* __restrict__ cbr, const double* __restrict__ ccl,
                                   const double* __restrict__ ccc, const std::int64_t* __restrict__ real_zones,
-                                  size_t row, size_t plane, size_t n) {
-    const size_t zone = gpu::index();
-    if (zone < n) {
-        const auto i = static_cast<size_t>(real_zones[zone]);
+                                  size_t row, size_t plane, size_t edge) {
+    const size_t column = gpu::index(), line = gpu::row();
+    if (column >= edge || line >= edge) {
+        return;
+    }
+    const size_t begin = static_cast<size_t>(blockIdx.z) * DEPTH;
+    const size_t end = begin + DEPTH < edge ? begin + DEPTH : edge;
+    for (size_t level = begin; level < end; ++level) {
+        const auto i = static_cast<size_t>(real_zones[column + edge * (line + edge * level)]);
         // An upper diagonal's element is the lower one's at the neighbour.
         b[i] = dbl[i] * x[i - plane - row - 1] + dbc[i] * x[i - plane - row] + dbr[i] * x[i - plane - row + 1] +
                dcl[i] * x[i - plane - 1] + dcc[i] * x[i - plane] + dcr[i] * x[i - plane + 1] +
@@ -60,9 +71,11 @@ __global__ void matvec_3d_stencil(double* __restrict__ b, const double* __restri
 int ironsweep_repetition(const void* arguments, const ironsweep_problem* problem) {
     const auto& given = *static_cast<const Arguments*>(arguments);
     const auto mesh = extents::mesh_3d(problem->size);
-    return gpu::launch_items(matvec_3d_stencil, *problem, mesh.zones, given.b.data, given.x.data, given.dbl.data,
-                             given.dbc.data, given.dbr.data, given.dcl.data, given.dcc.data, given.dcr.data,
-                             given.dfl.data, given.dfc.data, given.dfr.data, given.cbl.data, given.cbc.data,
-                             given.cbr.data, given.ccl.data, given.ccc.data, given.real_zones.data, mesh.row,
-                             mesh.plane, mesh.zones);
+    const size_t edge = extents::cube(problem->size);
+    const auto height = static_cast<unsigned>(problem->block / WIDTH);
+    const dim3 grid(gpu::groups(edge, WIDTH), gpu::groups(edge, height), gpu::groups(edge, DEPTH));
+    return gpu::launch(matvec_3d_stencil, grid, dim3(WIDTH, height), given.b.data, given.x.data, given.dbl.data,
+                       given.dbc.data, given.dbr.data, given.dcl.data, given.dcc.data, given.dcr.data, given.dfl.data,
+                       given.dfc.data, given.dfr.data, given.cbl.data, given.cbc.data, given.cbr.data, given.ccl.data,
+                       given.ccc.data, given.real_zones.data, mesh.row, mesh.plane, edge);
 }

@@ -29,11 +29,19 @@ extern Stream stream;
 // The ironsweep_status of an API call's result; a failure's text goes to ironsweep_error().
 int check(Error result, const char* function);
 
-// The index of this thread in the launch; in a launch over a plane, its column.
+// The index of this thread in the launch.
 __device__ inline size_t index() { return static_cast<size_t>(blockIdx.x) * blockDim.x + threadIdx.x; }
 
-// The row of this thread in a launch over a plane.
+// The row of this thread in a launch over a plane or a volume.
 __device__ inline size_t row() { return static_cast<size_t>(blockIdx.y) * blockDim.y + threadIdx.y; }
+
+// The column of this thread in a launch over a plane, for a row whose first element has the index `first` in its array; of
+// several columns a thread, the first. The warp's store begins where a line of memory does: what is written in part has
+// to be read before. A column that lies before the row is a number beyond its end.
+template <unsigned COUNT = 1> __device__ inline size_t column(size_t first) {
+    constexpr size_t LINE = 128 / sizeof(double);
+    return static_cast<size_t>(blockIdx.x) * blockDim.x * COUNT + threadIdx.x - first % LINE;
+}
 
 // The number of threads in the launch.
 __device__ inline size_t threads() { return static_cast<size_t>(gridDim.x) * blockDim.x; }
@@ -78,14 +86,17 @@ int launch_items(void (*kernel)(Parameters...), const ironsweep_problem& problem
     return launch(kernel, groups(items, problem.block), static_cast<unsigned>(problem.block), values...);
 }
 
-// Enqueues a kernel, one thread an element of a plane. A block is 32 columns wide: its loads fill cache lines, and its
-// rows share those of their neighbours above and below.
-template <typename... Parameters, typename... Values>
+// Enqueues a kernel, one thread COUNT elements of a row of a plane, which column() tells it. A block is 32 columns wide: its
+// loads fill cache lines, and its rows share those of their neighbours above and below.
+template <unsigned COUNT = 1, typename... Parameters, typename... Values>
 int launch_plane(void (*kernel)(Parameters...), const ironsweep_problem& problem, size_t rows, size_t columns,
                  Values... values) {
     constexpr unsigned WIDTH = 32;
     const auto height = static_cast<unsigned>(problem.block / WIDTH);
-    return launch(kernel, dim3(groups(columns, WIDTH), groups(rows, height)), dim3(WIDTH, height), values...);
+    // Columns that lie before a row.
+    constexpr size_t BEFORE = 128 / sizeof(double) - 1;
+    const size_t threads = columns == 0 ? 0 : columns + BEFORE;
+    return launch(kernel, dim3(groups(threads, WIDTH * COUNT), groups(rows, height)), dim3(WIDTH, height), values...);
 }
 
 // The first failure of several launches, which are enqueued in their order.

@@ -26,10 +26,10 @@ constexpr double T = 0.0037;
 __global__ void hydro_forces(double* __restrict__ za, double* __restrict__ zb, const double* __restrict__ zm,
                              const double* __restrict__ zp, const double* __restrict__ zq,
                              const double* __restrict__ zr, size_t n) {
-    const size_t row = 1 + gpu::row();
-    const size_t column = 1 + gpu::index();
-    if (row < n - 1 && column < n - 1) {
-        const size_t i = row * n + column;
+    const size_t first = (1 + gpu::row()) * n + 1;
+    const size_t column = gpu::column(first);
+    if (gpu::row() < n - 2 && column < n - 2) {
+        const size_t i = first + column;
         za[i] =
             (zp[i + n - 1] + zq[i + n - 1] - zp[i - 1] - zq[i - 1]) * (zr[i] + zr[i - 1]) / (zm[i - 1] + zm[i + n - 1]);
         zb[i] = (zp[i - 1] + zq[i - 1] - zp[i] - zq[i]) * (zr[i] + zr[i - n]) / (zm[i] + zm[i - 1]);
@@ -39,10 +39,10 @@ __global__ void hydro_forces(double* __restrict__ za, double* __restrict__ zb, c
 __global__ void hydro_speeds(double* __restrict__ zu, double* __restrict__ zv, const double* __restrict__ za,
                              const double* __restrict__ zb, const double* __restrict__ zr,
                              const double* __restrict__ zz, size_t n) {
-    const size_t row = 1 + gpu::row();
-    const size_t column = 1 + gpu::index();
-    if (row < n - 1 && column < n - 1) {
-        const size_t i = row * n + column;
+    const size_t first = (1 + gpu::row()) * n + 1;
+    const size_t column = gpu::column(first);
+    if (gpu::row() < n - 2 && column < n - 2) {
+        const size_t i = first + column;
         zu[i] += S * (za[i] * (zz[i] - zz[i + 1]) - za[i - 1] * (zz[i] - zz[i - 1]) - zb[i] * (zz[i] - zz[i - n]) +
                       zb[i + n] * (zz[i] - zz[i + n]));
         zv[i] += S * (za[i] * (zr[i] - zr[i + 1]) - za[i - 1] * (zr[i] - zr[i - 1]) - zb[i] * (zr[i] - zr[i - n]) +
@@ -53,10 +53,10 @@ __global__ void hydro_speeds(double* __restrict__ zu, double* __restrict__ zv, c
 __global__ void hydro_places(double* __restrict__ zrout, double* __restrict__ zzout, const double* __restrict__ zr,
                              const double* __restrict__ zu, const double* __restrict__ zv,
                              const double* __restrict__ zz, size_t n) {
-    const size_t row = 1 + gpu::row();
-    const size_t column = 1 + gpu::index();
-    if (row < n - 1 && column < n - 1) {
-        const size_t i = row * n + column;
+    const size_t first = (1 + gpu::row()) * n + 1;
+    const size_t column = gpu::column(first);
+    if (gpu::row() < n - 2 && column < n - 2) {
+        const size_t i = first + column;
         zrout[i] = zr[i] + T * zu[i];
         zzout[i] = zz[i] + T * zv[i];
     }

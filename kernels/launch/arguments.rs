@@ -2,7 +2,7 @@
 //!
 //! Many threads run a kernel's body at once, so the body never gets a `&mut` to an array. It gets views:
 //! * [`In`], [`InPairs`], [`In2`], [`InGroup`], [`Rows`], [`Table`]: read;
-//! * [`Out`], [`OutPairs`], [`Out2`], [`Out3`]: write (and read) the element of its own item, and no other;
+//! * [`Out`], [`OutPairs`], [`Out2`]: write (and read) the element of its own item, and no other;
 //! * [`Distinct`], [`Gather`] and [`Scatter`]: read and write through a list of indices of which no two are equal;
 //! * [`OutGroup`]: write the elements of its own member of a workgroup;
 //! * [`Sum`]: add to the one result of a reduction.
@@ -21,7 +21,7 @@ use core::marker::PhantomData;
 use core::ops::Index;
 
 use crate::device;
-use crate::launch::{Dimensions, Group, Item, Item2, Item3, Member};
+use crate::launch::{Dimensions, Group, Item, Item2, Member, Numbered, Strip};
 
 /// A type that arrays are made of.
 ///
@@ -270,44 +270,44 @@ impl<T: Element, const LEN: usize> Index<usize> for Table<T, LEN> {
     }
 }
 
-/// An array that the kernel reads in rows of `WIDTH` elements, of any number. Each begins at a multiple of 16 bytes, which
-/// lets a GPU load two elements at once.
+/// A table of `COUNT` rows of `WIDTH` elements. Each begins at a multiple of 16 bytes, which lets a GPU load two elements at
+/// once.
 #[derive(Clone, Copy)]
-pub struct Rows<T: Element, const WIDTH: usize> {
+pub struct Rows<T: Element, const WIDTH: usize, const COUNT: usize> {
     pointer: *const Wide<[T; WIDTH]>,
-    rows: usize,
 }
 
 // SAFETY: as for `In`.
-unsafe impl<T: Element, const WIDTH: usize> Sync for Rows<T, WIDTH> {}
+unsafe impl<T: Element, const WIDTH: usize, const COUNT: usize> Sync for Rows<T, WIDTH, COUNT> {}
 
 // SAFETY: every row's number is checked.
-unsafe impl<T: Element, const WIDTH: usize> View for Rows<T, WIDTH> {
+unsafe impl<T: Element, const WIDTH: usize, const COUNT: usize> View for Rows<T, WIDTH, COUNT> {
     type Element = T;
     const ROLE: Role = Role::Read;
     const ALIGNMENT: usize = WIDE;
 
     fn needs(_: Dimensions, _: usize) -> usize {
-        0
+        WIDTH * COUNT
     }
 }
 
-impl<T: Element, const WIDTH: usize> Rows<T, WIDTH> {
+impl<T: Element, const WIDTH: usize, const COUNT: usize> Rows<T, WIDTH, COUNT> {
     /// # Safety
-    /// `pointer` points to `len` elements, where the view needs them, that nobody writes while the kernel runs.
+    /// `pointer` points to as many elements as the view needs, where it needs them, that nobody writes while the kernel
+    /// runs.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *const T, len: usize, _: Dimensions) -> Self {
+    pub unsafe fn from_raw(pointer: *const T, _: usize, _: Dimensions) -> Self {
         const {
             let whole = (WIDTH * size_of::<T>()).is_multiple_of(WIDE);
             assert!(whole, "rows of this length do not begin at multiples of 16 bytes");
         }
-        Self { pointer: pointer.cast(), rows: len / WIDTH }
+        Self { pointer: pointer.cast() }
     }
 
     /// The `number`-th row, checked.
     #[inline(always)]
     pub fn row(&self, number: usize) -> [T; WIDTH] {
-        require(number < self.rows);
+        require(number < COUNT);
         // SAFETY: just checked; a row is as long as it says, without padding.
         unsafe { (*self.pointer.add(number)).0 }
     }
@@ -348,7 +348,7 @@ impl<T: Element, const BORDER: usize> In2<T, BORDER> {
 
     /// The element `rows` below and `columns` to the right of the item's own; at most `BORDER` away.
     #[inline(always)]
-    pub fn near(&self, item: Item2, rows: isize, columns: isize) -> T {
+    pub fn near(&self, item: Item2<BORDER>, rows: isize, columns: isize) -> T {
         // The compiler knows the numbers, and leaves nothing of this.
         require(rows.unsigned_abs() <= BORDER && columns.unsigned_abs() <= BORDER);
         // SAFETY: the item lies within the launch, and its neighbours within the border.
@@ -356,11 +356,11 @@ impl<T: Element, const BORDER: usize> In2<T, BORDER> {
     }
 }
 
-impl<T: Element, const BORDER: usize> Index<Item2> for In2<T, BORDER> {
+impl<T: Element, const BORDER: usize> Index<Item2<BORDER>> for In2<T, BORDER> {
     type Output = T;
 
     #[inline(always)]
-    fn index(&self, item: Item2) -> &T {
+    fn index(&self, item: Item2<BORDER>) -> &T {
         // SAFETY: the item lies within the launch.
         unsafe { &*self.origin.add(offset(item, self.stride)) }
     }
@@ -383,7 +383,7 @@ fn bordered<const BORDER: usize>(dimensions: Dimensions) -> usize {
 }
 
 #[inline(always)]
-fn offset(item: Item2, stride: usize) -> usize {
+fn offset<const BORDER: usize>(item: Item2<BORDER>, stride: usize) -> usize {
     // Rows and their length fit in 32 bits, which lets a GPU multiply once instead of four times.
     item.row() as u32 as usize * stride as u32 as usize + item.column()
 }
@@ -497,70 +497,22 @@ impl<T: Element, const BORDER: usize> Out2<T, BORDER> {
 
     /// The item's own element.
     #[inline(always)]
-    pub fn get(&self, item: Item2) -> T {
+    pub fn get(&self, item: Item2<BORDER>) -> T {
         // SAFETY: the item lies within the launch, and no other thread holds an equal one.
         unsafe { *self.origin.add(offset(item, self.stride)) }
     }
 
     /// Writes the item's own element.
     #[inline(always)]
-    pub fn set(&self, item: Item2, value: T) {
+    pub fn set(&self, item: Item2<BORDER>, value: T) {
         // SAFETY: as above, and no reference to an element exists.
         unsafe { *self.origin.add(offset(item, self.stride)) = value }
     }
-}
 
-/// As [`Out`], for a dense three-dimensional array: x runs fastest, then y, then z. Along y it is `COUNT` times as long as
-/// the launch, and so many elements are an item's own: number `j` lies `j` times the launch's height further along y.
-pub struct Out3<T: Element, const COUNT: usize = 1> {
-    pointer: *mut T,
-    width: usize,
-    height: usize,
-}
-
-// SAFETY: as for `Out`.
-unsafe impl<T: Element, const COUNT: usize> Sync for Out3<T, COUNT> {}
-
-// SAFETY: an item lies within the launch, and its elements are numbered below `COUNT`.
-unsafe impl<T: Element, const COUNT: usize> View for Out3<T, COUNT> {
-    type Element = T;
-    const ROLE: Role = Role::Write;
-
-    fn needs(dimensions: Dimensions, _: usize) -> usize {
-        dimensions.items.iter().product::<usize>() * COUNT
-    }
-}
-
-impl<T: Element, const COUNT: usize> Out3<T, COUNT> {
-    /// # Safety
-    /// `pointer` points to as many elements as the view needs, that only this `Out3` touches while the kernel runs.
+    /// Writes each of the strip's own elements, with what `value` gives for it.
     #[inline(always)]
-    pub unsafe fn from_raw(pointer: *mut T, _: usize, dimensions: Dimensions) -> Self {
-        const { assert!(COUNT <= WIDEST, "an item has too many elements") };
-        let [width, height, _] = dimensions.items;
-        Self { pointer, width, height }
-    }
-
-    /// Where element `number` of the item is.
-    #[inline(always)]
-    fn offset(&self, item: Item3, number: usize) -> usize {
-        // The compiler knows the number, and leaves nothing of this.
-        require(number < COUNT);
-        item.x() + self.width * (item.y() + self.height * (number + COUNT * item.z()))
-    }
-
-    /// The item's own element `number`.
-    #[inline(always)]
-    pub fn get(&self, item: Item3, number: usize) -> T {
-        // SAFETY: the item lies within the launch, the number below `COUNT`, and no other thread holds an equal item.
-        unsafe { *self.pointer.add(self.offset(item, number)) }
-    }
-
-    /// Writes the item's own element `number`.
-    #[inline(always)]
-    pub fn set(&self, item: Item3, number: usize, value: T) {
-        // SAFETY: as above, and no reference to an element exists.
-        unsafe { *self.pointer.add(self.offset(item, number)) = value }
+    pub fn set_each<const COUNT: usize>(&self, strip: Strip<COUNT, BORDER>, value: impl Fn(Item2<BORDER>) -> T + Copy) {
+        strip.each_value(value, |item, value| self.set(item, value));
     }
 }
 
@@ -581,7 +533,7 @@ unsafe impl<T: Element> View for Distinct<T> {
     const ROLE: Role = Role::Distinct;
 
     fn needs(dimensions: Dimensions, _: usize) -> usize {
-        dimensions.items[0]
+        dimensions.items.iter().product()
     }
 }
 
@@ -599,16 +551,16 @@ impl<T: Element> Distinct<T> {
     }
 
     #[inline(always)]
-    fn own(&self, item: Item) -> T {
-        // SAFETY: item < items, and the list holds so many.
-        unsafe { *self.pointer.add(item.index()) }
+    fn own(&self, item: impl Numbered) -> T {
+        // SAFETY: the number is below that of all items, and the list holds so many.
+        unsafe { *self.pointer.add(item.number()) }
     }
 }
 
 impl Distinct<i32> {
     /// The item's element.
     #[inline(always)]
-    pub fn target(&self, item: Item) -> Target {
+    pub fn target(&self, item: impl Numbered) -> Target {
         // Not negative, which lets a GPU make it longer by writing a zero.
         Target(self.own(item) as u32 as usize - self.first, PhantomData)
     }
@@ -617,7 +569,7 @@ impl Distinct<i32> {
 impl Distinct<i64> {
     /// The item's element.
     #[inline(always)]
-    pub fn target(&self, item: Item) -> Target {
+    pub fn target(&self, item: impl Numbered) -> Target {
         Target(self.own(item) as usize - self.first, PhantomData)
     }
 }
@@ -767,13 +719,27 @@ impl<T: Element, const COUNT: usize> OutGroup<T, COUNT> {
         Self { pointer }
     }
 
-    /// Writes element `number` of the member.
+    /// Where element `number` of the member is.
     #[inline(always)]
-    pub fn set(&self, member: &Member, number: usize, value: T) {
+    fn element(&self, member: &Member, number: usize) -> *mut T {
         require(number < COUNT);
         let index = (member.group() * COUNT + number) * member.members() + member.index();
         // SAFETY: group, number and member are below their counts, and the array holds their product.
-        unsafe { *self.pointer.add(index) = value }
+        unsafe { self.pointer.add(index) }
+    }
+
+    /// Element `number` of the member.
+    #[inline(always)]
+    pub fn get(&self, member: &Member, number: usize) -> T {
+        // SAFETY: it is there, and no other thread holds an equal member.
+        unsafe { *self.element(member, number) }
+    }
+
+    /// Writes element `number` of the member.
+    #[inline(always)]
+    pub fn set(&self, member: &Member, number: usize, value: T) {
+        // SAFETY: as above, and no reference to an element exists.
+        unsafe { *self.element(member, number) = value }
     }
 }
 

@@ -315,7 +315,7 @@ pub mod expansion {
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __type {
-    ($kind:ident $T:ident $($number:literal)?) => { $crate::arguments::$kind<$T $(, $number)?> };
+    ($kind:ident $T:ident $($number:literal)*) => { $crate::arguments::$kind<$T $(, $number)*> };
     ($T:ident) => { $T };
 }
 
@@ -356,7 +356,7 @@ macro_rules! __entry {
     (@parameters $entry:ident $Launch:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident Distinct $T:ident } $($rest:tt)* ]) => {
         $crate::__entry! { @parameters $entry $Launch $dimensions [$($p)* (pointer: *const $T) (len: usize) (first: usize)] [$($f)* ($name Distinct pointer len first)] [$($rest)*] }
     };
-    (@parameters $entry:ident $Launch:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident $kind:ident $T:ident $($number:literal)? } $($rest:tt)* ]) => {
+    (@parameters $entry:ident $Launch:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident $kind:ident $T:ident $($number:literal)* } $($rest:tt)* ]) => {
         $crate::__entry! { @parameters $entry $Launch $dimensions [$($p)* (pointer: $crate::__passed!(pointer $kind $T)) (len: usize)] [$($f)* ($name $kind pointer len)] [$($rest)*] }
     };
     (@parameters $entry:ident $Launch:ident $dimensions:tt [$($p:tt)*] [$($f:tt)*] [ { $name:ident $T:ident } $($rest:tt)* ]) => {
@@ -390,7 +390,7 @@ macro_rules! __entry {
         // that they hold what their views need.
         $crate::kernel::expansion::run(dimensions, |place| {
             let arguments = $crate::__entry! { @arguments $Launch dimensions [] [$($f)*] };
-            <<$Launch as $crate::kernel::Launch>::At as $crate::launch::Shape>::each(dimensions, place, |at| {
+            <<$Launch as $crate::kernel::Launch>::At as $crate::launch::Shape>::each(dimensions, place, move |at| {
                 <$Launch as $crate::kernel::Launch>::run($crate::kernel::expansion::read(&arguments), at);
             });
         });
@@ -426,7 +426,7 @@ macro_rules! __offload {
     (@parameters $entry:ident [$($p:tt)*] [$($w:tt)*] [ { $name:ident Distinct $T:ident } $($rest:tt)* ]) => {
         $crate::__offload! { @parameters $entry [$($p)* (&[$T]) (usize)] [$($w)* usize usize usize] [$($rest)*] }
     };
-    (@parameters $entry:ident [$($p:tt)*] [$($w:tt)*] [ { $name:ident $kind:ident $T:ident $($number:literal)? } $($rest:tt)* ]) => {
+    (@parameters $entry:ident [$($p:tt)*] [$($w:tt)*] [ { $name:ident $kind:ident $T:ident $($number:literal)* } $($rest:tt)* ]) => {
         $crate::__offload! { @parameters $entry [$($p)* ($crate::__passed!(slice $kind $T))] [$($w)* usize usize] [$($rest)*] }
     };
     (@parameters $entry:ident [$($p:tt)*] [$($w:tt)*] [ { $name:ident $T:ident } $($rest:tt)* ]) => {

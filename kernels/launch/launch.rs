@@ -55,11 +55,11 @@ pub enum Layout {
     Line,
     /// Threads that stride over a line together.
     Strides,
-    /// A thread for each item of a plane.
-    Plane,
-    /// A thread for each item of a volume. Workgroups are numbered the other way round, because a GPU's grid is long
-    /// along its x alone, and what is long here is z.
-    Volume,
+    /// A thread for so many items of a row of a plane. Rows are moved so that threads begin with them where memory
+    /// does; see [`LINE`].
+    Plane(usize),
+    /// A thread for so many items of a volume, one behind the other along z.
+    Volume(usize),
     /// A workgroup for each item.
     Groups,
 }
@@ -117,15 +117,24 @@ unsafe impl Shape for Item {
 
     #[inline(always)]
     unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
-        place.line(dimensions, |index| body(Self(index, PhantomData)));
+        place.line(dimensions, move |index| body(Self(index, PhantomData)));
     }
 }
 
-/// As [`Item`], in a plane.
-#[derive(Clone, Copy)]
-pub struct Item2([usize; 2], NotSend);
+/// Elements after which a line of memory begins, in a plane of numbers of 64 bits: 128 bytes. Threads that write side by
+/// side begin with one, because memory that is written in part has to be read first.
+pub const LINE: usize = 16;
 
-impl Item2 {
+/// As [`Item`], in a plane whose arrays have a border of so many elements.
+#[derive(Clone, Copy)]
+pub struct Item2<const BORDER: usize = 0>([usize; 2], NotSend);
+
+impl<const BORDER: usize> Item2<BORDER> {
+    #[inline(always)]
+    const fn new(column: usize, row: usize) -> Self {
+        Self([column, row], PhantomData)
+    }
+
     /// Along x, which runs fastest in memory.
     #[inline(always)]
     pub fn column(self) -> usize {
@@ -140,8 +149,8 @@ impl Item2 {
 }
 
 // SAFETY: `plane` hands out each pair once.
-unsafe impl Shape for Item2 {
-    const LAYOUT: Layout = Layout::Plane;
+unsafe impl<const BORDER: usize> Shape for Item2<BORDER> {
+    const LAYOUT: Layout = Layout::Plane(1);
 
     fn block(threads: usize) -> [usize; 3] {
         [32, threads / 32, 1]
@@ -149,37 +158,77 @@ unsafe impl Shape for Item2 {
 
     #[inline(always)]
     unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
-        place.plane(dimensions, |column, row| body(Self([column, row], PhantomData)));
+        place.plane(dimensions, 1, BORDER, move |column, row| body(Self::new(column, row)));
     }
 }
 
-/// As [`Item`], in a volume.
+/// Up to `COUNT` items of a row of a plane, in the hand of one thread; see [`crate::arguments::Out2::set_each`].
 #[derive(Clone, Copy)]
-pub struct Item3([usize; 3], NotSend);
+pub struct Strip<const COUNT: usize, const BORDER: usize = 0> {
+    first: Item2<BORDER>,
+    /// From one item to the next.
+    step: usize,
+    /// The launch's width.
+    width: usize,
+}
 
-impl Item3 {
-    /// Along x, which runs fastest in memory.
-    #[inline(always)]
-    pub fn x(self) -> usize {
-        self.0[0]
+// SAFETY: `plane` hands out the first items of strips; their items are apart by what a workgroup has threads along x, and
+// the next workgroup's begin behind the last.
+unsafe impl<const COUNT: usize, const BORDER: usize> Shape for Strip<COUNT, BORDER> {
+    const LAYOUT: Layout = Layout::Plane(COUNT);
+
+    fn block(threads: usize) -> [usize; 3] {
+        Item2::<BORDER>::block(threads)
     }
 
-    /// Along y.
     #[inline(always)]
-    pub fn y(self) -> usize {
-        self.0[1]
-    }
-
-    /// Along z.
-    #[inline(always)]
-    pub fn z(self) -> usize {
-        self.0[2]
+    unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
+        let (step, width) = (device::threads(dimensions, 0), dimensions.items[0]);
+        place.plane(dimensions, COUNT, BORDER, move |column, row| {
+            body(Self { first: Item2::new(column, row), step, width });
+        });
     }
 }
 
-// SAFETY: `volume` hands out each triple once.
-unsafe impl Shape for Item3 {
-    const LAYOUT: Layout = Layout::Volume;
+impl<const COUNT: usize, const BORDER: usize> Strip<COUNT, BORDER> {
+    /// Item `number`, which may lie beyond the launch.
+    #[inline(always)]
+    fn item(self, number: usize) -> Item2<BORDER> {
+        Item2::new(self.first.column() + number * self.step, self.first.row())
+    }
+
+    /// Calls `store` for each item with what `value` gives for it: with the values of all items at hand, so that no load
+    /// waits for a store.
+    #[inline(always)]
+    pub(crate) fn each_value<T>(self, value: impl Fn(Item2<BORDER>) -> T + Copy, store: impl Fn(Item2<BORDER>, T)) {
+        if device::ITEM_BY_ITEM {
+            return store(self.first, value(self.first));
+        }
+        if self.item(COUNT - 1).column() < self.width {
+            let values: [T; COUNT] = core::array::from_fn(|number| value(self.item(number)));
+            let mut number = 0;
+            for value in values {
+                store(self.item(number), value);
+                number += 1;
+            }
+        } else {
+            let mut item = self.first;
+            while item.column() < self.width {
+                store(item, value(item));
+                item.0[0] += self.step;
+            }
+        }
+    }
+}
+
+/// As [`Item`], in a volume, by its number: x runs fastest, then y, then z. A thread works on up to `DEPTH` of them, one after
+/// another along z, and finds close by what it needs of its last item's neighbours.
+#[derive(Clone, Copy)]
+pub struct Item3<const DEPTH: usize = 1>(usize, NotSend);
+
+// SAFETY: `volume` hands out each triple once, and each has a number of its own.
+unsafe impl<const DEPTH: usize> Shape for Item3<DEPTH> {
+    const LAYOUT: Layout = Layout::Volume(DEPTH);
 
     fn block(threads: usize) -> [usize; 3] {
         [32, threads / 32, 1]
@@ -187,7 +236,33 @@ unsafe impl Shape for Item3 {
 
     #[inline(always)]
     unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
-        place.volume(dimensions, |x, y, z| body(Self([x, y, z], PhantomData)));
+        let [width, height, _] = dimensions.items;
+        place.volume(dimensions, DEPTH, move |x, y, z| body(Self(x + width * (y + height * z), PhantomData)));
+    }
+}
+
+/// Items that have a number.
+///
+/// # Safety
+/// It is below the number of all items, and no other item of the launch has it.
+pub unsafe trait Numbered {
+    /// The number.
+    fn number(self) -> usize;
+}
+
+// SAFETY: the index.
+unsafe impl Numbered for Item {
+    #[inline(always)]
+    fn number(self) -> usize {
+        self.0
+    }
+}
+
+// SAFETY: made so.
+unsafe impl<const DEPTH: usize> Numbered for Item3<DEPTH> {
+    #[inline(always)]
+    fn number(self) -> usize {
+        self.0
     }
 }
 
@@ -281,7 +356,7 @@ unsafe impl<const SHARED: usize> Shape for Group<SHARED> {
 
     #[inline(always)]
     unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
-        place.groups::<SHARED>(dimensions, |index, tile| body(Self { index, dimensions, place, tile, used: 0 }));
+        place.groups::<SHARED>(dimensions, move |index, tile| body(Self { index, dimensions, place, tile, used: 0 }));
     }
 }
 

@@ -34,12 +34,12 @@ pub mod bench;
 /// What a kernel's file needs.
 pub mod prelude {
     pub use crate::arguments::{
-        Distinct, Gather, In, In2, InGroup, InPairs, Out, Out2, Out3, OutGroup, OutPairs, Rows, Scatter, Sum, Table,
+        Distinct, Gather, In, In2, InGroup, InPairs, Out, Out2, OutGroup, OutPairs, Rows, Scatter, Sum, Table,
     };
     pub use crate::initial::{computed, constant, indices_32, indices_64, ramp, random_values, scalar, zeros};
     pub use crate::kernel;
     pub use crate::kernel::{Bytes, Kernel, Launch, Launcher, counted, part, whole};
-    pub use crate::launch::{Group, Item, Item2, Item3, Team};
+    pub use crate::launch::{Group, Item, Item2, Item3, Strip, Team};
     pub use crate::math::{exp, sqrt};
     pub use crate::sizes::{Mesh, cube_edge, square_edge};
 }

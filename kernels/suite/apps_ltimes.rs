@@ -8,8 +8,10 @@ use ironsweep::prelude::*;
 const DIRECTIONS: usize = 6;
 const GROUPS: usize = 32;
 const MOMENTS: usize = 25;
-/// Groups that an item works on, with one row of `ell`.
+/// Groups that a member works on, with one row of `ell`.
 const SHARE: usize = 4;
+/// Members of a workgroup, which works on a zone.
+const MEMBERS: usize = MOMENTS * GROUPS / SHARE;
 
 const fn zones(n: usize) -> usize {
     match (n + DIRECTIONS * GROUPS / 2) / (DIRECTIONS * GROUPS) {
@@ -20,9 +22,9 @@ const fn zones(n: usize) -> usize {
 
 kernel! {
     fn apps_ltimes(n) as struct Moments {
-        phi: Out3<f64, 4> = zeros(MOMENTS * GROUPS * zones(n)).or_random(-1.0, 1.0),
-        ell: Rows<f64, 6> = ramp(DIRECTIONS * MOMENTS),
-        psi: Rows<f64, 6> = ramp(DIRECTIONS * GROUPS * zones(n)),
+        phi: OutGroup<f64, 4> = zeros(MOMENTS * GROUPS * zones(n)).or_random(-1.0, 1.0),
+        ell: Rows<f64, 6, 25> = ramp(DIRECTIONS * MOMENTS),
+        psi: InGroup<f64, 192> = ramp(DIRECTIONS * GROUPS * zones(n)),
     }
 }
 
@@ -31,6 +33,8 @@ impl Kernel for Moments {
     const DEFAULT_SIZE: usize = 1_000_000;
     const DEFAULT_REPS: usize = 50;
     const CHECKED: &'static [&'static str] = &["phi"];
+    /// The nearest to its members.
+    const BLOCKS: &'static [usize] = &[256];
 
     fn actual_size(n: usize) -> usize {
         DIRECTIONS * GROUPS * zones(n)
@@ -49,32 +53,34 @@ impl Kernel for Moments {
     }
 
     fn repetition(n: usize, launcher: &mut impl Launcher) {
-        launcher.launch::<Self>([MOMENTS, GROUPS / SHARE, zones(n)]);
+        launcher.launch::<Self>(zones(n));
     }
 }
 
 impl Launch for Moments {
-    type At = Item3;
+    type At = Group<192>;
 
-    /// As wide as the moments are many, then as high as the groups: no thread is idle.
-    fn block(threads: usize) -> [usize; 3] {
-        let rows = threads / 32;
-        let height = rows.min(GROUPS / SHARE);
-        [MOMENTS, height, rows / height]
+    fn block(_: usize) -> [usize; 3] {
+        [MEMBERS, 1, 1]
     }
 
-    fn run(self, item: Item3) {
+    fn run(self, mut zone: Group<192>) {
         let Self { phi, ell, psi } = self;
-        let (m, g, z) = (item.x(), item.y(), item.z());
-        let ell = ell.row(m);
-        let psi: [_; SHARE] = from_fn(|s| psi.row(g + GROUPS / SHARE * s + GROUPS * z));
-        let before: [_; SHARE] = from_fn(|s| phi.get(item, s));
-        for s in 0..SHARE {
-            let mut sum = before[s];
-            for d in 0..DIRECTIONS {
-                sum += ell[d] * psi[s][d];
+        let psi = psi.of(&zone);
+        let psi = zone.stage::<{ DIRECTIONS * GROUPS }>(|index| psi[index]);
+        zone.each(|member| {
+            let (m, first) = (member.index() % MOMENTS, member.index() / MOMENTS);
+            let ell = ell.row(m);
+            let mut sums: [_; SHARE] = from_fn(|share| phi.get(member, share));
+            for (share, sum) in sums.iter_mut().enumerate() {
+                let group = first + GROUPS / SHARE * share;
+                for (direction, ell) in ell.iter().enumerate() {
+                    *sum += ell * psi.get(member, direction + DIRECTIONS * group);
+                }
             }
-            phi.set(item, s, sum);
-        }
+            for (share, sum) in sums.into_iter().enumerate() {
+                phi.set(member, share, sum);
+            }
+        });
     }
 }

@@ -55,6 +55,7 @@ impl Kernel for Stencil {
     const DEFAULT_SIZE: usize = 1_000_000;
     const DEFAULT_REPS: usize = 100;
     const CHECKED: &'static [&'static str] = &["b"];
+    const BLOCKS: &'static [usize] = &[512, 1024];
 
     fn actual_size(n: usize) -> usize {
         mesh(n).real_zones()
@@ -83,7 +84,7 @@ impl Kernel for Stencil {
         let above = |field, data, step| part(field, data, first + step..len(n));
         let vector = |field, step| part(field, "x", step..len(n));
         launcher.launch_with::<Zone>(
-            mesh(n).real_zones(),
+            [mesh(n).zones; 3],
             &[
                 counted("real_zones", first),
                 above("b", "b", 0),
@@ -129,9 +130,14 @@ impl Kernel for Stencil {
 }
 
 impl Launch for Zone {
-    type At = Item;
+    type At = Item3<4>;
 
-    fn run(self, item: Item) {
+    /// Wide and high, so that threads find in the first-level cache what their neighbours have read.
+    fn block(threads: usize) -> [usize; 3] {
+        [64, threads / 64, 1]
+    }
+
+    fn run(self, item: Item3<4>) {
         let Self { b, real_zones, .. } = self;
         let i = real_zones.target(item);
         let Self { dbl, dbc, dbr, dcl, dcc, dcr, dfl, dfc, dfr, .. } = self;

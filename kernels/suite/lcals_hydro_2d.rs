@@ -73,9 +73,9 @@ impl Kernel for Hydro {
 }
 
 impl Launch for Flow {
-    type At = Item2;
+    type At = Item2<1>;
 
-    fn run(self, at: Item2) {
+    fn run(self, at: Item2<1>) {
         let Self { za, zb, zp, zq, zr, zm } = self;
         let a = (zp.near(at, 1, -1) + zq.near(at, 1, -1) - zp.near(at, 0, -1) - zq.near(at, 0, -1))
             * (zr[at] + zr.near(at, 0, -1))
@@ -88,9 +88,9 @@ impl Launch for Flow {
 }
 
 impl Launch for Speed {
-    type At = Item2;
+    type At = Item2<1>;
 
-    fn run(self, at: Item2) {
+    fn run(self, at: Item2<1>) {
         let Self { zu, zv, za, zb, zr, zz } = self;
         let change = |z: In2<f64, 1>| {
             S * (za[at] * (z[at] - z.near(at, 0, 1))
@@ -105,9 +105,9 @@ impl Launch for Speed {
 }
 
 impl Launch for Place {
-    type At = Item2;
+    type At = Item2<1>;
 
-    fn run(self, at: Item2) {
+    fn run(self, at: Item2<1>) {
         let Self { zrout, zzout, zr, zu, zz, zv } = self;
         let (r, z) = (zr[at] + T * zu[at], zz[at] + T * zv[at]);
         zrout.set(at, r);

@@ -42,24 +42,24 @@ impl Kernel for Jacobi {
 }
 
 impl Launch for There {
-    type At = Item2;
+    type At = Strip<4, 1>;
 
-    fn run(self, item: Item2) {
+    fn run(self, strip: Strip<4, 1>) {
         let Self { a, b } = self;
-        b.set(item, average(a, item));
+        b.set_each(strip, |item| average(a, item));
     }
 }
 
 impl Launch for Back {
-    type At = Item2;
+    type At = Strip<4, 1>;
 
-    fn run(self, item: Item2) {
+    fn run(self, strip: Strip<4, 1>) {
         let Self { a, b } = self;
-        a.set(item, average(b, item));
+        a.set_each(strip, |item| average(b, item));
     }
 }
 
 #[inline(always)]
-fn average(from: In2<f64, 1>, item: Item2) -> f64 {
+fn average(from: In2<f64, 1>, item: Item2<1>) -> f64 {
     0.2 * (from[item] + from.near(item, 0, -1) + from.near(item, 0, 1) + from.near(item, 1, 0) + from.near(item, -1, 0))
 }

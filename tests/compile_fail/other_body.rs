@@ -11,7 +11,7 @@ kernel! {
 impl Launch for Arguments {
     type At = Item;
 
-    fn run(self, item: Item2) {
+    fn run(self, item: Item2<1>) {
         self.a.set(item, self.b[item]);
     }
 }

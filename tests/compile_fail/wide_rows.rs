@@ -4,7 +4,7 @@
 kernel! {
     fn compile_fail(n) as struct Arguments {
         a: Out<f64> = zeros(n),
-        b: Rows<f64, 5> = ramp(5 * n),
+        b: Rows<f64, 5, 3> = ramp(5 * n),
     }
 }
 
@@ -12,6 +12,6 @@ impl Launch for Arguments {
     type At = Item;
 
     fn run(self, item: Item) {
-        self.a.set(item, self.b.row(item.index())[0]);
+        self.a.set(item, self.b.row(item.index() % 3)[0]);
     }
 }

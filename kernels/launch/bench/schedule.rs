@@ -6,7 +6,7 @@ use super::arguments::{Datum, Description, Values};
 use super::runtime::{Device, Failure};
 use crate::arguments::Role;
 use crate::kernel::{Field, Given, Items, Launch, Launcher};
-use crate::launch::{Dimensions, Layout, MOST_ITEMS, MOST_ROWS, Shape};
+use crate::launch::{Dimensions, LINE, Layout, MOST_ITEMS, MOST_ROWS, Shape};
 
 /// Workgroups a multiprocessor gets from a launch whose threads stride over the items: what its 2048 threads hold in
 /// blocks of 256.
@@ -247,8 +247,8 @@ impl Builder<'_> {
                 };
                 [groups(0).min(multiprocessors * GROUPS_PER_MULTIPROCESSOR * 256 / block[0]), 1, 1]
             }
-            Layout::Plane => [groups(0), groups(1), 1],
-            Layout::Volume => [groups(2), groups(1), groups(0)],
+            Layout::Plane(count) => [(items[0] + LINE - 1).div_ceil(block[0] * count), groups(1), 1],
+            Layout::Volume(depth) => [groups(0), groups(1), items[2].div_ceil(block[2] * depth)],
             Layout::Groups => [items[0], 1, 1],
         };
         // CUDA's limits, the narrowest of all.
@@ -266,8 +266,8 @@ const WIDEST_WARP: usize = 64;
 fn check_block(layout: Layout, block: [usize; 3]) -> Result<(), String> {
     let axes = match layout {
         Layout::Line | Layout::Strides | Layout::Groups => 1,
-        Layout::Plane => 2,
-        Layout::Volume => 3,
+        Layout::Plane(_) => 2,
+        Layout::Volume(_) => 3,
     };
     let each = block.iter().all(|threads| (1..=1024).contains(threads)) && block.iter().product::<usize>() <= 1024;
     let whole = layout != Layout::Strides || block[0].is_multiple_of(WIDEST_WARP);
@@ -280,7 +280,8 @@ fn check_block(layout: Layout, block: [usize; 3]) -> Result<(), String> {
 /// Whether the items are so few that no size computed with them overflows in device code.
 fn check_items(layout: Layout, items: [usize; 3]) -> Result<(), String> {
     let all = items.iter().try_fold(1, |product: usize, number| product.checked_mul(*number));
-    let rows = !matches!(layout, Layout::Plane | Layout::Volume) || items.iter().all(|number| *number <= MOST_ROWS);
+    let rows =
+        !matches!(layout, Layout::Plane(_) | Layout::Volume(_)) || items.iter().all(|number| *number <= MOST_ROWS);
     match all.is_some_and(|all| all <= MOST_ITEMS) && rows {
         true => Ok(()),
         false => Err(format!("{items:?} items are more than a launch can have")),
@@ -393,13 +394,13 @@ mod tests {
         assert_eq!(least::<Sum<f64>>(line, 256, 0), 1);
         assert_eq!(least::<Table<f64, 20>>(line, 256, 0), 20);
         assert_eq!(least::<InGroup<f64, 125>>([3, 1, 1], 64, 0), 375);
-        assert_eq!(least::<Rows<f64, 6>>(line, 256, 0), 0);
+        assert_eq!(least::<Rows<f64, 6, 25>>(line, 256, 0), 150);
         assert_eq!(least::<In2<f64>>([30, 20, 1], 256, 0), 600);
         assert_eq!(least::<In2<f64, 1>>([30, 20, 1], 256, 0), 32 * 22);
         assert_eq!(least::<Out2<f64, 1>>([30, 20, 1], 256, 0), 32 * 22);
-        assert_eq!(least::<Out3<f64, 4>>([3, 4, 5], 256, 0), 240);
         assert_eq!(least::<OutGroup<f64, 8>>([3, 1, 1], 64, 0), 3 * 8 * 64);
         assert_eq!(least::<Distinct<i32>>(line, 256, 7), 100);
+        assert_eq!(least::<Distinct<i64>>([3, 4, 5], 256, 7), 60);
         assert_eq!(least::<Scatter<f64>>(line, 256, 7), 7);
         assert_eq!(least::<Gather<f64>>(line, 256, 7), 7);
         assert_eq!(least::<Gather<f64, 2>>(line, 256, 7), 9);
@@ -439,10 +440,10 @@ mod tests {
             (Layout::Strides, [128, 1, 1], true),
             (Layout::Strides, [96, 1, 1], false),
             (Layout::Groups, [100, 1, 1], true),
-            (Layout::Plane, [32, 2, 1], true),
-            (Layout::Plane, [32, 2, 2], false),
-            (Layout::Volume, [25, 2, 2], true),
-            (Layout::Volume, [1 << 32, 1 << 32, 1], false),
+            (Layout::Plane(1), [32, 2, 1], true),
+            (Layout::Plane(1), [32, 2, 2], false),
+            (Layout::Volume(1), [25, 2, 2], true),
+            (Layout::Volume(1), [1 << 32, 1 << 32, 1], false),
         ] {
             assert_eq!(check_block(layout, block).is_ok(), good, "{layout:?} {block:?}");
         }
@@ -452,9 +453,9 @@ mod tests {
     fn sizes_do_not_overflow() {
         assert!(check_items(Layout::Line, [MOST_ITEMS, 1, 1]).is_ok());
         assert!(check_items(Layout::Line, [MOST_ITEMS + 1, 1, 1]).is_err());
-        assert!(check_items(Layout::Plane, [MOST_ROWS, 2, 1]).is_ok());
-        assert!(check_items(Layout::Plane, [MOST_ROWS + 1, 2, 1]).is_err());
-        assert!(check_items(Layout::Volume, [1 << 26, 1 << 26, 1 << 12]).is_err());
+        assert!(check_items(Layout::Plane(1), [MOST_ROWS, 2, 1]).is_ok());
+        assert!(check_items(Layout::Plane(1), [MOST_ROWS + 1, 2, 1]).is_err());
+        assert!(check_items(Layout::Volume(1), [1 << 26, 1 << 26, 1 << 12]).is_err());
     }
 
     #[test]

@@ -1,7 +1,10 @@
 //! What GPUs of all vendors have in common.
 
 use super::{block_id, thread_id, threads};
-use crate::launch::{Dimensions, Share};
+use crate::launch::{Dimensions, LINE, Share};
+
+/// A thread that has several items works on all of them at once.
+pub const ITEM_BY_ITEM: bool = false;
 
 /// Loads in flight in a thread that strides: with fewer, memory waits; more gain nothing (measured on an H200).
 pub const LOADS: usize = 4;
@@ -33,37 +36,49 @@ impl Place {
         Self(())
     }
 
-    /// The position along an axis, if workgroups are counted along `grid_axis`.
+    /// The position along an axis.
     #[inline(always)]
-    fn index(self, dimensions: Dimensions, axis: usize, grid_axis: usize) -> usize {
+    fn index(self, dimensions: Dimensions, axis: usize) -> usize {
         // Both factors fit in 32 bits, which lets the device multiply once instead of twice.
-        block_id(grid_axis) as usize * threads(dimensions, axis) as u32 as usize + thread_id(axis) as usize
+        block_id(axis) as usize * threads(dimensions, axis) as u32 as usize + thread_id(axis) as usize
     }
 
     /// At most one item of a line: the launch has a thread for each.
     #[inline(always)]
     pub fn line(self, dimensions: Dimensions, body: impl Fn(usize)) {
-        let x = self.index(dimensions, 0, 0);
+        let x = self.index(dimensions, 0);
         if x < dimensions.items[0] {
             body(x);
         }
     }
 
-    /// At most one item of a plane.
+    /// At most one item of a plane, the first of `count` if a workgroup has so many times its threads along x. A row of
+    /// an array with this border is entered where the line of memory before it began.
     #[inline(always)]
-    pub fn plane(self, dimensions: Dimensions, body: impl Fn(usize, usize)) {
-        let (x, y) = (self.index(dimensions, 0, 0), self.index(dimensions, 1, 1));
-        if x < dimensions.items[0] && y < dimensions.items[1] {
+    pub fn plane(self, dimensions: Dimensions, count: usize, border: usize, body: impl Fn(usize, usize)) {
+        let [width, height, _] = dimensions.items;
+        let y = self.index(dimensions, 1);
+        // Only the remainder counts, which 32 bits hold.
+        let before = ((y + border) as u32).wrapping_mul((width + 2 * border) as u32).wrapping_add(border as u32);
+        let along = block_id(0) as usize * (threads(dimensions, 0) * count) as u32 as usize + thread_id(0) as usize;
+        // What lies before the row becomes a number beyond its end.
+        let x = along.wrapping_sub(before as usize % LINE);
+        if x < width && y < height {
             body(x, y);
         }
     }
 
-    /// At most one item of a volume; see [`Layout::Volume`](crate::launch::Layout::Volume).
+    /// At most `depth` items of a volume, along z.
     #[inline(always)]
-    pub fn volume(self, dimensions: Dimensions, body: impl Fn(usize, usize, usize)) {
-        let (x, y, z) = (self.index(dimensions, 0, 2), self.index(dimensions, 1, 1), self.index(dimensions, 2, 0));
-        if x < dimensions.items[0] && y < dimensions.items[1] && z < dimensions.items[2] {
-            body(x, y, z);
+    pub fn volume(self, dimensions: Dimensions, depth: usize, body: impl Fn(usize, usize, usize)) {
+        let [width, height, planes] = dimensions.items;
+        let (x, y, mut z) = (self.index(dimensions, 0), self.index(dimensions, 1), self.index(dimensions, 2) * depth);
+        if x < width && y < height {
+            let end = planes.min(z + depth);
+            while z < end {
+                body(x, y, z);
+                z += 1;
+            }
         }
     }
 
@@ -97,7 +112,7 @@ impl Place {
     #[inline(always)]
     pub fn share(self, dimensions: Dimensions) -> Share {
         Share {
-            next: self.index(dimensions, 0, 0),
+            next: self.index(dimensions, 0),
             end: dimensions.items[0],
             stride: dimensions.grid * threads(dimensions, 0),
         }

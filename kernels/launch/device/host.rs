@@ -9,6 +9,9 @@ use core::sync::atomic::{AtomicU64, Ordering};
 
 use crate::launch::{Dimensions, Share, piece};
 
+/// A thread that could have several items gets one after another.
+pub const ITEM_BY_ITEM: bool = true;
+
 /// Elements that a thread adds at once: four vectors of four, which hides the latency of an addition.
 pub const LOADS: usize = 16;
 
@@ -37,9 +40,9 @@ impl Place {
         }
     }
 
-    /// Some rows of a plane.
+    /// Some rows of a plane, item by item.
     #[inline(always)]
-    pub fn plane(self, dimensions: Dimensions, body: impl Fn(usize, usize)) {
+    pub fn plane(self, dimensions: Dimensions, _: usize, _: usize, body: impl Fn(usize, usize)) {
         let [width, height, _] = dimensions.items;
         for y in self.piece(height) {
             for x in 0..width {
@@ -50,7 +53,7 @@ impl Place {
 
     /// Some planes of a volume.
     #[inline(always)]
-    pub fn volume(self, dimensions: Dimensions, body: impl Fn(usize, usize, usize)) {
+    pub fn volume(self, dimensions: Dimensions, _: usize, body: impl Fn(usize, usize, usize)) {
         let [width, height, depth] = dimensions.items;
         for z in self.piece(depth) {
             for y in 0..height {

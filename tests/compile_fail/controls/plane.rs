@@ -8,9 +8,9 @@ kernel! {
 }
 
 impl Launch for Arguments {
-    type At = Item2;
+    type At = Item2<1>;
 
-    fn run(self, item: Item2) {
+    fn run(self, item: Item2<1>) {
         self.a.set(item, self.b[item] + self.b.near(item, 0, 1));
     }
 }
