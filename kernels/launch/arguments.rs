@@ -21,7 +21,7 @@ use core::marker::PhantomData;
 use core::ops::Index;
 
 use crate::device;
-use crate::launch::{Dimensions, Group, Item, Item2, Member, Numbered, Strip};
+use crate::launch::{Dimensions, Group, Item, Item2, Numbered, Seat, Strip};
 
 /// A type that arrays are made of.
 ///
@@ -721,7 +721,7 @@ impl<T: Element, const COUNT: usize> OutGroup<T, COUNT> {
 
     /// Where element `number` of the member is.
     #[inline(always)]
-    fn element(&self, member: &Member, number: usize) -> *mut T {
+    fn element(&self, member: &Seat, number: usize) -> *mut T {
         require(number < COUNT);
         let index = (member.group() * COUNT + number) * member.members() + member.index();
         // SAFETY: group, number and member are below their counts, and the array holds their product.
@@ -730,14 +730,14 @@ impl<T: Element, const COUNT: usize> OutGroup<T, COUNT> {
 
     /// Element `number` of the member.
     #[inline(always)]
-    pub fn get(&self, member: &Member, number: usize) -> T {
-        // SAFETY: it is there, and no other thread holds an equal member.
+    pub fn get(&self, member: &Seat, number: usize) -> T {
+        // SAFETY: it is there, and no other thread sits there.
         unsafe { *self.element(member, number) }
     }
 
     /// Writes element `number` of the member.
     #[inline(always)]
-    pub fn set(&self, member: &Member, number: usize, value: T) {
+    pub fn set(&self, member: &Seat, number: usize, value: T) {
         // SAFETY: as above, and no reference to an element exists.
         unsafe { *self.element(member, number) = value }
     }

@@ -3,7 +3,7 @@
 
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
-use core::ops::Range;
+use core::ops::{Deref, Range};
 
 use crate::arguments::{Sum, require};
 use crate::device::{self, Place};
@@ -384,10 +384,22 @@ impl<const SHARED: usize> Group<SHARED> {
     /// Runs `body` once for each member of the group, after all of them have filled their part of shared memory.
     #[inline(always)]
     pub fn each(self, body: impl Fn(&Member) + Uniform) {
-        device::barrier();
-        self.place.members(self.dimensions, |index| {
-            body(&Member { group: self.index, members: self.dimensions.members(), index, not_send: PhantomData });
-        });
+        self.each_with(|_| (), |member, ()| body(member));
+    }
+
+    /// As [`Group::each`], with what `own` reads of the member's own before it waits for the others: all of it is then on
+    /// its way at once.
+    #[inline(always)]
+    pub fn each_with<T>(self, own: impl Fn(&Seat) -> T + Uniform, body: impl Fn(&Member, T) + Uniform) {
+        self.place.members(
+            self.dimensions,
+            |index| {
+                let seat = Seat { group: self.index, members: self.dimensions.members(), index, not_send: PhantomData };
+                let own = own(&seat);
+                (Member(seat), own)
+            },
+            |(member, own)| body(&member, own),
+        );
     }
 }
 
@@ -406,15 +418,27 @@ impl<const LEN: usize> Tile<LEN> {
     }
 }
 
-/// One thread of a workgroup.
-pub struct Member {
+/// One thread of a workgroup, when all of the group's shared memory has been filled.
+pub struct Member(Seat);
+
+impl Deref for Member {
+    type Target = Seat;
+
+    #[inline(always)]
+    fn deref(&self) -> &Seat {
+        &self.0
+    }
+}
+
+/// The place of one thread in a workgroup.
+pub struct Seat {
     group: usize,
     members: usize,
     index: usize,
     not_send: NotSend,
 }
 
-impl Member {
+impl Seat {
     /// Its place in the group.
     #[inline(always)]
     pub fn index(&self) -> usize {

@@ -39,7 +39,7 @@ pub mod prelude {
     pub use crate::initial::{computed, constant, indices_32, indices_64, ramp, random_values, scalar, zeros};
     pub use crate::kernel;
     pub use crate::kernel::{Bytes, Kernel, Launch, Launcher, counted, part, whole};
-    pub use crate::launch::{Group, Item, Item2, Item3, Strip, Team};
+    pub use crate::launch::{Group, Item, Item2, Item3, Seat, Strip, Team};
     pub use crate::math::{exp, sqrt};
     pub use crate::sizes::{Mesh, cube_edge, square_edge};
 }

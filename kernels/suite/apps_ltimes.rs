@@ -68,10 +68,12 @@ impl Launch for Moments {
         let Self { phi, ell, psi } = self;
         let psi = psi.of(&zone);
         let psi = zone.stage::<{ DIRECTIONS * GROUPS }>(|index| psi[index]);
-        zone.each(|member| {
-            let (m, first) = (member.index() % MOMENTS, member.index() / MOMENTS);
+        let before = |seat: &Seat| -> [f64; SHARE] { from_fn(|share| phi.get(seat, share)) };
+        zone.each_with(before, |member, mut sums| {
+            let m = member.index() % MOMENTS;
+            // Members are as many as there are moments in these groups: the remainder changes nothing, and says so.
+            let first = member.index() / MOMENTS % (GROUPS / SHARE);
             let ell = ell.row(m);
-            let mut sums: [_; SHARE] = from_fn(|share| phi.get(member, share));
             for (share, sum) in sums.iter_mut().enumerate() {
                 let group = first + GROUPS / SHARE * share;
                 for (direction, ell) in ell.iter().enumerate() {

@@ -79,8 +79,10 @@ impl Launch for Mass {
                         let product_1 = product(i1, j1, k1);
                         for (k2, product_2) in products_2.iter().enumerate() {
                             let product_12 = product_1 * product_2;
+                            let row: [f64; POINTS] =
+                                from_fn(|k3| weights.get(member, k1 + POINTS * (k2 + POINTS * k3)));
                             for (k3, products) in products_3.iter().enumerate() {
-                                let weight = product_12 * weights.get(member, k1 + POINTS * (k2 + POINTS * k3));
+                                let weight = product_12 * row[k3];
                                 for (sum, product_3) in sums.iter_mut().zip(products) {
                                     *sum += weight * product_3;
                                 }

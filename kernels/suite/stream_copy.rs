@@ -3,10 +3,12 @@
 use ironsweep::prelude::*;
 
 kernel! {
-    fn stream_copy(n) as struct Copy {
-        a: In<f64> = ramp(n),
-        c: Out<f64> = zeros(n),
+    data(n) of Copy {
+        a = ramp(n),
+        c = zeros(n),
     }
+    launch stream_copy_pairs as Pairs { a: InPairs<f64>, c: OutPairs<f64> }
+    launch stream_copy_last as Last { a: In<f64>, c: Out<f64> }
 }
 
 impl Kernel for Copy {
@@ -24,11 +26,22 @@ impl Kernel for Copy {
     }
 
     fn repetition(n: usize, launcher: &mut impl Launcher) {
-        launcher.launch::<Self>(n);
+        launcher.launch::<Pairs>(n / 2);
+        let rest = n - n % 2..n;
+        launcher.launch_with::<Last>(n % 2, &[part("a", "a", rest.clone()), part("c", "c", rest)]);
     }
 }
 
-impl Launch for Copy {
+impl Launch for Pairs {
+    type At = Item;
+
+    fn run(self, item: Item) {
+        let Self { a, c } = self;
+        c.set(item, a.window(item));
+    }
+}
+
+impl Launch for Last {
     type At = Item;
 
     fn run(self, item: Item) {

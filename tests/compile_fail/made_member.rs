@@ -1,5 +1,5 @@
-//! A member made by hand, to write and to read shared memory in another's place.
-// error: fields `group`, `members`, `index` and `not_send` of struct `Member` are private
+//! A member made of a seat, to read shared memory before the barrier.
+// error: tuple struct constructor `Member` is private
 
 kernel! {
     fn compile_fail(n) as struct Arguments {
@@ -8,16 +8,14 @@ kernel! {
     }
 }
 
+fn early(tile: &ironsweep::launch::Tile<4>, seat: Seat) -> f64 {
+    tile.get(&ironsweep::launch::Member(seat), 0)
+}
+
 impl Launch for Arguments {
     type At = Group<8>;
 
     fn run(self, group: Group<8>) {
-        let member = ironsweep::launch::Member {
-            group: 0,
-            members: 1,
-            index: group.index(),
-            not_send: core::marker::PhantomData,
-        };
-        self.m.set(&member, 0, self.b[0]);
+        let _ = (self, group, early);
     }
 }

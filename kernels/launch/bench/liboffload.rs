@@ -1,12 +1,12 @@
 //! The runtime `rust_liboffload`: liboffload called by hand. Launches are asynchronous in one queue.
 
 use std::collections::HashMap;
-use std::ffi::{CString, c_void};
+use std::ffi::{CString, c_int, c_void};
 use std::path::{Path, PathBuf};
 use std::ptr::null_mut;
 
 use super::ol::{self, Handle};
-use super::ol_launch::{self, Extent, LaunchSize};
+use super::ol_launch::{self, ALLOC_TYPE_DEVICE, ALLOC_TYPE_HOST, Extent, LaunchSize};
 use super::runtime::{Device, Failure, Problem, Region, Runtime};
 
 /// liboffload, with the programs that were loaded.
@@ -34,6 +34,8 @@ struct Memory {
     pointer: *mut c_void,
     size: usize,
     kept: *mut c_void,
+    /// Page-locked host memory, through which a reduction's result goes back and forth: in each repetition.
+    staging: *mut c_void,
 }
 
 struct Launch {
@@ -48,11 +50,11 @@ impl Liboffload {
         self.opened.as_ref().expect("a point opens the device first")
     }
 
-    fn allocate(&self, size: usize) -> Result<*mut c_void, Failure> {
+    fn allocate(&self, kind: c_int, size: usize) -> Result<*mut c_void, Failure> {
         let mut pointer = null_mut();
         // SAFETY: the handle is the library's.
-        unsafe { ol_launch::olMemAlloc(self.opened().handle, ol_launch::ALLOC_TYPE_DEVICE, size, &raw mut pointer) }
-            .check("allocating device memory")?;
+        unsafe { ol_launch::olMemAlloc(self.opened().handle, kind, size, &raw mut pointer) }
+            .check("allocating memory")?;
         Ok(pointer)
     }
 
@@ -120,10 +122,12 @@ impl Runtime for Liboffload {
         if problem.region == Region::WithTransfers {
             return Err(Failure::unsupported("rust_liboffload measures with the data on the device"));
         }
-        for values in problem.values {
+        for (position, values) in problem.values.iter().enumerate() {
             let size = values.bytes().len();
-            let pointer = if size == 0 { null_mut() } else { self.allocate(size)? };
-            self.memory.push(Memory { pointer, size, kept: null_mut() });
+            let allocate = |kind, wanted| if wanted { self.allocate(kind, size) } else { Ok(null_mut()) };
+            let pointer = allocate(ALLOC_TYPE_DEVICE, size > 0)?;
+            let staging = allocate(ALLOC_TYPE_HOST, problem.sums.contains(&position))?;
+            self.memory.push(Memory { pointer, size, kept: null_mut(), staging });
         }
         let program = self.programs[&self.image];
         let mut kernels = Vec::new();
@@ -153,19 +157,31 @@ impl Runtime for Liboffload {
     }
 
     fn write(&mut self, position: usize, bytes: &[u8]) -> Result<(), Failure> {
-        let Opened { handle, host, .. } = *self.opened();
-        self.copy(self.memory[position].pointer, handle, bytes.as_ptr().cast(), host, bytes.len())
+        let (&Opened { handle, host, .. }, Memory { pointer, staging, .. }) = (self.opened(), self.memory[position]);
+        if staging.is_null() {
+            return self.copy(pointer, handle, bytes.as_ptr().cast(), host, bytes.len());
+        }
+        // SAFETY: it is as large. A copy from it that has not ended copies the same: a result begins with one value.
+        unsafe { staging.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+        self.copy(pointer, handle, staging, host, bytes.len())
     }
 
     fn read(&mut self, position: usize, bytes: &mut [u8]) -> Result<(), Failure> {
-        let Opened { handle, host, .. } = *self.opened();
-        self.copy(bytes.as_mut_ptr().cast(), host, self.memory[position].pointer, handle, bytes.len())?;
-        self.synchronise()
+        let (&Opened { handle, host, .. }, Memory { pointer, staging, .. }) = (self.opened(), self.memory[position]);
+        if staging.is_null() {
+            self.copy(bytes.as_mut_ptr().cast(), host, pointer, handle, bytes.len())?;
+            return self.synchronise();
+        }
+        self.copy(staging, host, pointer, handle, bytes.len())?;
+        self.synchronise()?;
+        // SAFETY: it is as large, and the copy has ended.
+        unsafe { staging.cast::<u8>().copy_to_nonoverlapping(bytes.as_mut_ptr(), bytes.len()) };
+        Ok(())
     }
 
     fn keep(&mut self, position: usize) -> Result<bool, Failure> {
         let Memory { pointer, size, .. } = self.memory[position];
-        let Ok(kept) = self.allocate(size) else {
+        let Ok(kept) = self.allocate(ALLOC_TYPE_DEVICE, size) else {
             return Ok(false);
         };
         self.memory[position].kept = kept;
@@ -175,7 +191,7 @@ impl Runtime for Liboffload {
     }
 
     fn restore(&mut self, position: usize) -> Result<(), Failure> {
-        let Memory { pointer, size, kept } = self.memory[position];
+        let Memory { pointer, size, kept, .. } = self.memory[position];
         let handle = self.opened().handle;
         self.copy(pointer, handle, kept, handle, size)
     }
@@ -207,9 +223,11 @@ impl Runtime for Liboffload {
     fn release(&mut self) {
         self.launches.clear();
         for memory in self.memory.drain(..) {
-            for pointer in [memory.pointer, memory.kept].into_iter().filter(|pointer| !pointer.is_null()) {
+            for pointer in
+                [memory.pointer, memory.kept, memory.staging].into_iter().filter(|pointer| !pointer.is_null())
+            {
                 // SAFETY: allocated by `prepare` or `keep`, freed once.
-                let _ = unsafe { ol_launch::olMemFree(pointer) }.check("freeing device memory");
+                let _ = unsafe { ol_launch::olMemFree(pointer) }.check("freeing memory");
             }
         }
     }

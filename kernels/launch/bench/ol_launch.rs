@@ -21,6 +21,7 @@ pub struct LaunchSize {
 }
 
 pub const SYMBOL_KIND_KERNEL: c_int = 0;
+pub const ALLOC_TYPE_HOST: c_int = 0;
 pub const ALLOC_TYPE_DEVICE: c_int = 1;
 
 unsafe extern "C" {

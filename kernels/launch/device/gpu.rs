@@ -102,10 +102,12 @@ impl Place {
         }
     }
 
-    /// This thread as a member of its workgroup.
+    /// This thread as a member of its workgroup: `before` and, when all members have come here, `body`.
     #[inline(always)]
-    pub fn members(self, _: Dimensions, body: impl Fn(usize)) {
-        body(thread_id(0) as usize);
+    pub fn members<T>(self, _: Dimensions, before: impl Fn(usize) -> T, body: impl Fn(T)) {
+        let own = before(thread_id(0) as usize);
+        barrier();
+        body(own);
     }
 
     /// Every item whose index is this thread's modulo the number of threads, so that neighbours read neighbours.
@@ -155,7 +157,7 @@ pub fn trap() -> ! {
 
 /// Waits for all threads of the workgroup, and for what they wrote.
 #[inline(always)]
-pub fn barrier() {
+fn barrier() {
     ironsweep_barrier();
 }
 

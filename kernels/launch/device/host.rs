@@ -83,9 +83,9 @@ impl Place {
 
     /// All members of the workgroup, one after another.
     #[inline(always)]
-    pub fn members(self, dimensions: Dimensions, body: impl Fn(usize)) {
+    pub fn members<T>(self, dimensions: Dimensions, before: impl Fn(usize) -> T, body: impl Fn(T)) {
         for member in 0..dimensions.members() {
-            body(member);
+            body(before(member));
         }
     }
 
@@ -153,10 +153,6 @@ pub unsafe fn run<F: Fn(Place) + Sync>(_: Dimensions, thread: F) {
 pub fn trap() -> ! {
     core::intrinsics::abort()
 }
-
-/// A workgroup is one thread here.
-#[inline(always)]
-pub fn barrier() {}
 
 /// Adds to `*pointer`, atomically, in no particular order.
 ///
