@@ -65,11 +65,14 @@ class Limits:
 
     Attributes:
         l2: bytes of the L2 cache: a kernel is judged at sizes at which a repetition's bytes are more.
-        flops_per_byte: a kernel is memory-bound if it has at most so many operations for a byte that it moves.
+        flops_per_byte: a kernel is memory-bound if it has at most so many operations for a byte that it moves,
+        seconds_per_launch: and if the device's copy takes at least so long for what one of its launches moves: launches
+            themselves take some microseconds.
     """
 
     l2: float = 50e6
     flops_per_byte: float = 1.0
+    seconds_per_launch: float = 10e-6
 
 
 # RAJAPerf counts 7 operations for an entry of the matrices, whose loop runs 125 times.
@@ -194,7 +197,9 @@ def _compared(
         size,
         contraction,
         judged=touched(some) > limits.l2,
-        memory_bound=kernel not in NOT_MEMORY_BOUND and some["flops"] <= limits.flops_per_byte * bytes_moved,
+        memory_bound=kernel not in NOT_MEMORY_BOUND
+        and some["flops"] <= limits.flops_per_byte * bytes_moved
+        and (copy is None or bytes_moved / copy >= limits.seconds_per_launch * some.get("launches_per_rep", 1)),
         safe=ratio("rust_liboffload", "safe", "kernel"),
         unchecked=ratio("rust_liboffload", "unchecked", "kernel"),
         liboffload_sync=ratio("rust_liboffload", "safe", "launch_sync"),
@@ -379,7 +384,8 @@ def report(source: str, records: Sequence[Record], limits: Limits, targets: Targ
         f"  of copy            bandwidth over that of {COPY}'s {BASELINE}, a copy by the driver, at the same size",
         f"  in L2              a repetition's bytes are at most {limits.l2 / 1e6:g} MB: not judged",
         f"  *                  not memory-bound: more than {limits.flops_per_byte:g} operations for a byte moved"
-        f" (and {', '.join(sorted(NOT_MEMORY_BOUND))})",
+        f" (and {', '.join(sorted(NOT_MEMORY_BOUND))}),",
+        f"                     or a copy would take less than {limits.seconds_per_launch * 1e6:g} µs for what a launch moves",
         f"  !                  missed target: safe {targets.safe:.2f}, geometric mean {targets.mean:.2f}, unchecked"
         f" {targets.unchecked:.2f}, of copy {targets.of_copy:.0%}",
     ]

@@ -141,6 +141,17 @@ def test_only_what_exceeds_the_cache_is_judged() -> None:
     assert len(program.misses(found(records, l2=1e6), program.Targets())) == 3
 
 
+def test_many_small_launches_are_not_memory_bound() -> None:
+    records = Records()
+    records.add("Stream_COPY", LARGE, "cuda", 24 * LARGE / 1e12)
+    records.compared("Comm_HALO_PACKING", LARGE, 1.0, 1.0, launches_per_rep=1000)
+    records.compared("Lcals_HYDRO_2D", LARGE, 1.0, 1.0, launches_per_rep=3)
+    bound = {one.kernel: one.memory_bound for one in found(records)}
+    # A copy takes 2.4 ms for all of it: 2.4 µs or 800 µs a launch.
+    assert not bound["Comm_HALO_PACKING"]
+    assert bound["Lcals_HYDRO_2D"]
+
+
 def test_memory_bound_is_what_has_few_operations_for_a_byte() -> None:
     records = Records()
     records.compared("Stream_TRIAD", LARGE, safe=1.0, unchecked=1.0, flops=24)
