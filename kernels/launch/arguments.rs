@@ -685,7 +685,7 @@ impl<T: Element, const COUNT: usize> InGroup<T, COUNT> {
 
     /// The group's elements.
     #[inline(always)]
-    pub fn of<const SHARED: usize>(&self, group: &Group<SHARED>) -> Table<T, COUNT> {
+    pub fn of<const MEMBERS: usize, const SHARED: usize>(&self, group: &Group<MEMBERS, SHARED>) -> Table<T, COUNT> {
         // SAFETY: the array holds so many elements for each group.
         Table { pointer: unsafe { self.pointer.add(group.index() * COUNT) } }
     }

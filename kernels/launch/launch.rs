@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use core::ops::{Deref, Range};
 
 use crate::arguments::{Sum, require};
-use crate::device::{self, Place};
+use crate::device::{self, Own, Place};
 
 /// The launch's dimensions. Every kernel gets them as its last arguments, because neither the host device nor
 /// amdgcn can ask for them.
@@ -60,8 +60,8 @@ pub enum Layout {
     Plane(usize),
     /// A thread for so many items of a volume, one behind the other along z.
     Volume(usize),
-    /// A workgroup for each item.
-    Groups,
+    /// A workgroup of so many threads for each item.
+    Groups(usize),
 }
 
 /// How a kernel's items are laid over a device's threads; the type of the first argument of its body.
@@ -337,30 +337,33 @@ impl Team {
     }
 }
 
-/// One workgroup, which works on one item with `SHARED` numbers of memory in common.
+/// One workgroup of `MEMBERS` threads, which works on one item with `SHARED` numbers of memory in common.
 ///
 /// The body that gets it is the same for every thread of the group. It fills shared memory ([`Group::stage`]) and then
 /// lets each member work ([`Group::each`]); only there is one thread told from another, and only there can shared memory
 /// be read. No thread can therefore read what another has not written yet, or miss a barrier.
-pub struct Group<const SHARED: usize> {
+pub struct Group<const MEMBERS: usize, const SHARED: usize> {
     index: usize,
-    dimensions: Dimensions,
     place: Place,
     tile: *mut f64,
     used: usize,
 }
 
 // SAFETY: `groups` hands each group to all of its members, and to no other thread.
-unsafe impl<const SHARED: usize> Shape for Group<SHARED> {
-    const LAYOUT: Layout = Layout::Groups;
+unsafe impl<const MEMBERS: usize, const SHARED: usize> Shape for Group<MEMBERS, SHARED> {
+    const LAYOUT: Layout = Layout::Groups(MEMBERS);
+
+    fn block(_: usize) -> [usize; 3] {
+        [MEMBERS, 1, 1]
+    }
 
     #[inline(always)]
     unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
-        place.groups::<SHARED>(dimensions, move |index, tile| body(Self { index, dimensions, place, tile, used: 0 }));
+        place.groups::<SHARED>(dimensions, move |index, tile| body(Self { index, place, tile, used: 0 }));
     }
 }
 
-impl<const SHARED: usize> Group<SHARED> {
+impl<const MEMBERS: usize, const SHARED: usize> Group<MEMBERS, SHARED> {
     /// The item that this group works on.
     #[inline(always)]
     pub fn index(&self) -> usize {
@@ -374,32 +377,41 @@ impl<const SHARED: usize> Group<SHARED> {
         // SAFETY: just checked: these elements are this call's alone, and each is written by one member.
         let pointer = unsafe { self.tile.add(self.used) };
         self.used += LEN;
-        self.place.each_of(LEN, self.dimensions, |index| {
+        self.place.each_of::<LEN, MEMBERS>(|index| {
             // SAFETY: index < LEN.
             unsafe { *pointer.add(index) = value(index) }
         });
         Tile { pointer }
     }
 
+    /// What `value` reads of each member's own, before shared memory is filled: it is on its way while the others are waited
+    /// for. [`Group::each_with`] has it.
+    #[inline(always)]
+    pub fn own<T: Copy, V: Fn(&Seat) -> T + Uniform>(&self, value: V) -> Own<T, V> {
+        Own::new::<MEMBERS>(value, |index| self.seat(index))
+    }
+
     /// Runs `body` once for each member of the group, after all of them have filled their part of shared memory.
     #[inline(always)]
     pub fn each(self, body: impl Fn(&Member) + Uniform) {
-        self.each_with(|_| (), |member, ()| body(member));
+        device::barrier();
+        self.place.members::<MEMBERS>(|index| body(&Member(self.seat(index))));
     }
 
-    /// As [`Group::each`], with what `own` reads of the member's own before it waits for the others: all of it is then on
-    /// its way at once.
+    /// As [`Group::each`], with the member's own.
     #[inline(always)]
-    pub fn each_with<T>(self, own: impl Fn(&Seat) -> T + Uniform, body: impl Fn(&Member, T) + Uniform) {
-        self.place.members(
-            self.dimensions,
-            |index| {
-                let seat = Seat { group: self.index, members: self.dimensions.members(), index, not_send: PhantomData };
-                let own = own(&seat);
-                (Member(seat), own)
-            },
-            |(member, own)| body(&member, own),
-        );
+    pub fn each_with<T: Copy, V: Fn(&Seat) -> T + Uniform>(self, own: Own<T, V>, body: impl Fn(&Member, T) + Uniform) {
+        device::barrier();
+        self.place.members::<MEMBERS>(|index| {
+            let seat = self.seat(index);
+            let own = own.of(&seat);
+            body(&Member(seat), own);
+        });
+    }
+
+    #[inline(always)]
+    fn seat(&self, index: usize) -> Seat {
+        Seat { group: self.index, members: MEMBERS, index, not_send: PhantomData }
     }
 }
 

@@ -67,8 +67,8 @@ impl Launch for Zone {
             Corners(a1, a2, a3, a4)
         };
         let (x, y) = (corners(self.x, self.x_row), corners(self.y, self.y_row));
-        let (fx, fy) = (corners(self.xdot, self.xdot_row), corners(self.ydot, self.ydot_row));
         let rarea = 1.0 / (x.across() * y.along() - x.along() * y.across() + 1e-20);
+        let (fx, fy) = (corners(self.xdot, self.xdot_row), corners(self.ydot, self.ydot_row));
         let dfxdx = rarea * (fx.across() * y.along() - fx.along() * y.across());
         let dfydy = rarea * (fy.along() * x.across() - fy.across() * x.along());
         self.div.set(zone, dfxdx + dfydy + fy.sum() / y.sum());

@@ -58,21 +58,16 @@ impl Kernel for Moments {
 }
 
 impl Launch for Moments {
-    type At = Group<192>;
+    type At = Group<MEMBERS, { DIRECTIONS * GROUPS }>;
 
-    fn block(_: usize) -> [usize; 3] {
-        [MEMBERS, 1, 1]
-    }
-
-    fn run(self, mut zone: Group<192>) {
+    fn run(self, mut zone: Group<MEMBERS, { DIRECTIONS * GROUPS }>) {
         let Self { phi, ell, psi } = self;
+        let own = zone.own(|seat| -> [f64; SHARE] { from_fn(|share| phi.get(seat, share)) });
         let psi = psi.of(&zone);
         let psi = zone.stage::<{ DIRECTIONS * GROUPS }>(|index| psi[index]);
-        let before = |seat: &Seat| -> [f64; SHARE] { from_fn(|share| phi.get(seat, share)) };
-        zone.each_with(before, |member, mut sums| {
+        zone.each_with(own, |member, mut sums| {
             let m = member.index() % MOMENTS;
-            // Members are as many as there are moments in these groups: the remainder changes nothing, and says so.
-            let first = member.index() / MOMENTS % (GROUPS / SHARE);
+            let first = member.index() / MOMENTS;
             let ell = ell.row(m);
             for (share, sum) in sums.iter_mut().enumerate() {
                 let group = first + GROUPS / SHARE * share;

@@ -58,9 +58,9 @@ impl Kernel for Mass {
 }
 
 impl Launch for Mass {
-    type At = Group<145>;
+    type At = Group<COLUMN, { BASIS + WEIGHTS }>;
 
-    fn run(self, mut element: Group<145>) {
+    fn run(self, mut element: Group<COLUMN, { BASIS + WEIGHTS }>) {
         let Self { b, d, m } = self;
         let d = d.of(&element);
         let basis = element.stage::<BASIS>(|index| b[index]);

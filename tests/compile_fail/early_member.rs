@@ -9,11 +9,12 @@ kernel! {
 }
 
 impl Launch for Arguments {
-    type At = Group<8>;
+    type At = Group<64, 8>;
 
-    fn run(self, mut group: Group<8>) {
+    fn run(self, mut group: Group<64, 8>) {
         let Self { b, m } = self;
         let tile = group.stage::<4>(|index| b[index]);
-        group.each_with(|seat: &Seat| tile.get(seat, 0), |member, value| m.set(member, 0, value));
+        let own = group.own(|seat| tile.get(seat, 0));
+        group.each_with(own, |member, value| m.set(member, 0, value));
     }
 }

@@ -9,9 +9,9 @@ kernel! {
 }
 
 impl Launch for Arguments {
-    type At = Group<8>;
+    type At = Group<64, 8>;
 
-    fn run(self, mut group: Group<8>) {
+    fn run(self, mut group: Group<64, 8>) {
         let Self { b, m } = self;
         let first = group.stage::<4>(|index| b[index]);
         let second = group.stage::<4>(|index| first.get(index));

@@ -11,9 +11,9 @@ kernel! {
 }
 
 impl Launch for Arguments {
-    type At = Group<8>;
+    type At = Group<64, 8>;
 
-    fn run(self, group: Group<8>) {
+    fn run(self, group: Group<64, 8>) {
         let Self { b, m } = self;
         let kept = Cell::new(None);
         group.each(|member| kept.set(Some(member)));

@@ -9,9 +9,9 @@ kernel! {
 }
 
 impl Launch for Arguments {
-    type At = Group<8>;
+    type At = Group<64, 8>;
 
-    fn run(self, group: Group<8>) {
+    fn run(self, group: Group<64, 8>) {
         let Self { b, m } = self;
         group.each(|member| m.set(member, 0, b[0]));
         group.each(|member| m.set(member, 1, b[1]));

@@ -10,9 +10,9 @@ kernel! {
 }
 
 impl Launch for Arguments {
-    type At = Group<8>;
+    type At = Group<64, 8>;
 
-    fn run(self, mut group: Group<8>) {
+    fn run(self, mut group: Group<64, 8>) {
         let Self { b, m } = self;
         group.each(|member| {
             let tile = group.stage::<1>(|index| b[index]);

@@ -13,9 +13,9 @@ fn early(tile: &ironsweep::launch::Tile<4>, seat: Seat) -> f64 {
 }
 
 impl Launch for Arguments {
-    type At = Group<8>;
+    type At = Group<64, 8>;
 
-    fn run(self, group: Group<8>) {
+    fn run(self, group: Group<64, 8>) {
         let _ = (self, group, early);
     }
 }

@@ -9,9 +9,9 @@ kernel! {
 }
 
 impl Launch for Arguments {
-    type At = Group<8>;
+    type At = Group<64, 8>;
 
-    fn run(self, group: Group<8>) {
+    fn run(self, group: Group<64, 8>) {
         let seat = Seat {
             group: 0,
             members: 1,

@@ -9,9 +9,9 @@ kernel! {
 }
 
 impl Launch for Arguments {
-    type At = Group<8>;
+    type At = Group<64, 8>;
 
-    fn run(self, group: Group<8>) {
+    fn run(self, group: Group<64, 8>) {
         group.each(|member| self.m.set(member, 1 << 50, self.b[0]));
     }
 }

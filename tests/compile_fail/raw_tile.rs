@@ -9,9 +9,9 @@ kernel! {
 }
 
 impl Launch for Arguments {
-    type At = Group<8>;
+    type At = Group<64, 8>;
 
-    fn run(self, group: Group<8>) {
+    fn run(self, group: Group<64, 8>) {
         let tile = group.tile;
         group.each(|member| self.m.set(member, 0, tile.addr() as f64));
     }

@@ -11,9 +11,9 @@ kernel! {
 }
 
 impl Launch for Arguments {
-    type At = Group<8>;
+    type At = Group<64, 8>;
 
-    fn run(self, mut group: Group<8>) {
+    fn run(self, mut group: Group<64, 8>) {
         let Self { b, m } = self;
         let last = Cell::new(0);
         let tile = group.stage::<8>(|index| {

@@ -249,7 +249,7 @@ impl Builder<'_> {
             }
             Layout::Plane(count) => [(items[0] + LINE - 1).div_ceil(block[0] * count), groups(1), 1],
             Layout::Volume(depth) => [groups(0), groups(1), items[2].div_ceil(block[2] * depth)],
-            Layout::Groups => [items[0], 1, 1],
+            Layout::Groups(_) => [items[0], 1, 1],
         };
         // CUDA's limits, the narrowest of all.
         match grid[0] <= i32::MAX as usize && grid[1] <= 65535 && grid[2] <= 65535 {
@@ -265,12 +265,16 @@ const WIDEST_WARP: usize = 64;
 /// Whether no two threads of a workgroup would work on one item. Threads that add up what they have are whole warps.
 fn check_block(layout: Layout, block: [usize; 3]) -> Result<(), String> {
     let axes = match layout {
-        Layout::Line | Layout::Strides | Layout::Groups => 1,
+        Layout::Line | Layout::Strides | Layout::Groups(_) => 1,
         Layout::Plane(_) => 2,
         Layout::Volume(_) => 3,
     };
     let each = block.iter().all(|threads| (1..=1024).contains(threads)) && block.iter().product::<usize>() <= 1024;
-    let whole = layout != Layout::Strides || block[0].is_multiple_of(WIDEST_WARP);
+    let whole = match layout {
+        Layout::Strides => block[0].is_multiple_of(WIDEST_WARP),
+        Layout::Groups(members) => block[0] == members,
+        _ => true,
+    };
     match each && whole && block[axes..].iter().all(|threads| *threads == 1) {
         true => Ok(()),
         false => Err(format!("{block:?} threads in a workgroup do not suit its layout")),
@@ -439,7 +443,8 @@ mod tests {
             (Layout::Line, [0, 1, 1], false),
             (Layout::Strides, [128, 1, 1], true),
             (Layout::Strides, [96, 1, 1], false),
-            (Layout::Groups, [100, 1, 1], true),
+            (Layout::Groups(100), [100, 1, 1], true),
+            (Layout::Groups(100), [64, 1, 1], false),
             (Layout::Plane(1), [32, 2, 1], true),
             (Layout::Plane(1), [32, 2, 2], false),
             (Layout::Volume(1), [25, 2, 2], true),

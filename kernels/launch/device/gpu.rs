@@ -1,7 +1,9 @@
 //! What GPUs of all vendors have in common.
 
+use core::marker::PhantomData;
+
 use super::{block_id, thread_id, threads};
-use crate::launch::{Dimensions, LINE, Share};
+use crate::launch::{Dimensions, LINE, Seat, Share};
 
 /// A thread that has several items works on all of them at once.
 pub const ITEM_BY_ITEM: bool = false;
@@ -92,22 +94,23 @@ impl Place {
         }
     }
 
-    /// This thread's share of `0..count`, if the threads of its workgroup share it out.
+    /// This thread's share of the numbers below `COUNT`, if the `MEMBERS` threads of its workgroup share them out.
     #[inline(always)]
-    pub fn each_of(self, count: usize, dimensions: Dimensions, body: impl Fn(usize)) {
-        let mut index = thread_id(0) as usize;
-        while index < count {
-            body(index);
-            index += threads(dimensions, 0);
+    pub fn each_of<const COUNT: usize, const MEMBERS: usize>(self, body: impl Fn(usize)) {
+        let mut first = 0;
+        while first < COUNT {
+            let index = first + member::<MEMBERS>();
+            if index < COUNT {
+                body(index);
+            }
+            first += MEMBERS;
         }
     }
 
-    /// This thread as a member of its workgroup: `before` and, when all members have come here, `body`.
+    /// This thread as a member of its workgroup.
     #[inline(always)]
-    pub fn members<T>(self, _: Dimensions, before: impl Fn(usize) -> T, body: impl Fn(T)) {
-        let own = before(thread_id(0) as usize);
-        barrier();
-        body(own);
+    pub fn members<const MEMBERS: usize>(self, body: impl Fn(usize)) {
+        body(member::<MEMBERS>());
     }
 
     /// Every item whose index is this thread's modulo the number of threads, so that neighbours read neighbours.
@@ -118,6 +121,32 @@ impl Place {
             end: dimensions.items[0],
             stride: dimensions.grid * threads(dimensions, 0),
         }
+    }
+}
+
+/// This thread's number in a workgroup of so many.
+#[inline(always)]
+fn member<const MEMBERS: usize>() -> usize {
+    let index = thread_id(0) as usize;
+    // SAFETY: the bench driver launches a group's kernel in workgroups of its members, along x.
+    unsafe { core::hint::assert_unchecked(index < MEMBERS) };
+    index
+}
+
+/// What a member of a workgroup has of its own: this thread's.
+pub struct Own<T, V>(T, PhantomData<V>);
+
+impl<T: Copy, V: Fn(&Seat) -> T> Own<T, V> {
+    /// Reads it.
+    #[inline(always)]
+    pub fn new<const MEMBERS: usize>(value: V, seat: impl Fn(usize) -> Seat) -> Self {
+        Self(value(&seat(member::<MEMBERS>())), PhantomData)
+    }
+
+    /// What was read.
+    #[inline(always)]
+    pub fn of(&self, _: &Seat) -> T {
+        self.0
     }
 }
 
@@ -157,7 +186,7 @@ pub fn trap() -> ! {
 
 /// Waits for all threads of the workgroup, and for what they wrote.
 #[inline(always)]
-fn barrier() {
+pub fn barrier() {
     ironsweep_barrier();
 }
 

@@ -4,10 +4,11 @@
 //! items over the cores with the OpenMP runtime that libomptarget itself runs on.
 
 use core::ffi::{c_int, c_uint, c_void};
+use core::marker::PhantomData;
 use core::ops::Range;
 use core::sync::atomic::{AtomicU64, Ordering};
 
-use crate::launch::{Dimensions, Share, piece};
+use crate::launch::{Dimensions, Seat, Share, piece};
 
 /// A thread that could have several items gets one after another.
 pub const ITEM_BY_ITEM: bool = true;
@@ -73,19 +74,19 @@ impl Place {
         }
     }
 
-    /// All of `0..count`: one thread is the whole workgroup.
+    /// All numbers below `COUNT`: one thread is the whole workgroup.
     #[inline(always)]
-    pub fn each_of(self, count: usize, _: Dimensions, body: impl Fn(usize)) {
-        for index in 0..count {
+    pub fn each_of<const COUNT: usize, const MEMBERS: usize>(self, body: impl Fn(usize)) {
+        for index in 0..COUNT {
             body(index);
         }
     }
 
     /// All members of the workgroup, one after another.
     #[inline(always)]
-    pub fn members<T>(self, dimensions: Dimensions, before: impl Fn(usize) -> T, body: impl Fn(T)) {
-        for member in 0..dimensions.members() {
-            body(before(member));
+    pub fn members<const MEMBERS: usize>(self, body: impl Fn(usize)) {
+        for member in 0..MEMBERS {
+            body(member);
         }
     }
 
@@ -94,6 +95,23 @@ impl Place {
     pub fn share(self, dimensions: Dimensions) -> Share {
         let Range { start, end } = self.piece(dimensions.items[0]);
         Share { next: start, end, stride: 1 }
+    }
+}
+
+/// What a member of a workgroup has of its own: read when it is its turn.
+pub struct Own<T, V>(V, PhantomData<T>);
+
+impl<T: Copy, V: Fn(&Seat) -> T> Own<T, V> {
+    /// Notes what to read.
+    #[inline(always)]
+    pub fn new<const MEMBERS: usize>(value: V, _: impl Fn(usize) -> Seat) -> Self {
+        Self(value, PhantomData)
+    }
+
+    /// Reads it.
+    #[inline(always)]
+    pub fn of(&self, seat: &Seat) -> T {
+        (self.0)(seat)
     }
 }
 
@@ -153,6 +171,10 @@ pub unsafe fn run<F: Fn(Place) + Sync>(_: Dimensions, thread: F) {
 pub fn trap() -> ! {
     core::intrinsics::abort()
 }
+
+/// A workgroup is one thread here.
+#[inline(always)]
+pub fn barrier() {}
 
 /// Adds to `*pointer`, atomically, in no particular order.
 ///

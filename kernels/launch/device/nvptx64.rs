@@ -6,7 +6,7 @@ use crate::launch::Dimensions;
 
 #[path = "gpu.rs"]
 mod gpu;
-pub use gpu::{ITEM_BY_ITEM, LOADS, Place, SUMS, Shared, atomic_add, run, sum_block, trap};
+pub use gpu::{ITEM_BY_ITEM, LOADS, Own, Place, SUMS, Shared, atomic_add, barrier, run, sum_block, trap};
 
 /// The workgroup's number along an axis.
 #[inline(always)]

@@ -8,9 +8,9 @@ kernel! {
 }
 
 impl Launch for Arguments {
-    type At = Group<8>;
+    type At = Group<64, 8>;
 
-    fn run(self, mut group: Group<8>) {
+    fn run(self, mut group: Group<64, 8>) {
         let Self { b, m } = self;
         let tile = group.stage::<8>(|index| b[index]);
         group.each(|member| m.set(member, 1, tile.get(member, member.index() % 8)));
