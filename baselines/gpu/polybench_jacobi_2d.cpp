@@ -22,10 +22,10 @@ __global__ void jacobi_2d(double* __restrict__ to, const double* __restrict__ fr
     const size_t column = gpu::column<COUNT>(first);
     const size_t step = blockDim.x, inner = n - 2;
     const auto mean = [=](size_t i) { return 0.2 * (from[i] + from[i - 1] + from[i + 1] + from[i + n] + from[i - n]); };
-    if (gpu::row() >= inner || column >= inner) {
+    if (gpu::row() >= inner) {
         return;
     }
-    if (column + (COUNT - 1) * step < inner) {
+    if (column < inner && column + (COUNT - 1) * step < inner) {
         double means[COUNT];
 #pragma unroll
         for (unsigned j = 0; j < COUNT; ++j) {
@@ -36,8 +36,12 @@ __global__ void jacobi_2d(double* __restrict__ to, const double* __restrict__ fr
             to[first + column + j * step] = means[j];
         }
     } else {
-        for (size_t j = column; j < inner; j += step) {
-            to[first + j] = mean(first + j);
+        for (unsigned j = 0; j < COUNT; ++j) {
+            // The first may lie before the row, and thereby beyond its end.
+            const size_t other = column + j * step;
+            if (other < inner) {
+                to[first + other] = mean(first + other);
+            }
         }
     }
 }

@@ -158,22 +158,25 @@ unsafe impl<const BORDER: usize> Shape for Item2<BORDER> {
 
     #[inline(always)]
     unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
-        place.plane(dimensions, 1, BORDER, move |column, row| body(Self::new(column, row)));
+        place.plane(dimensions, BORDER, move |column, row| body(Self::new(column, row)));
     }
 }
 
 /// Up to `COUNT` items of a row of a plane, in the hand of one thread; see [`crate::arguments::Out2::set_each`].
 #[derive(Clone, Copy)]
 pub struct Strip<const COUNT: usize, const BORDER: usize = 0> {
-    first: Item2<BORDER>,
+    /// The first place's.
+    column: usize,
+    row: usize,
     /// From one item to the next.
     step: usize,
     /// The launch's width.
     width: usize,
+    not_send: NotSend,
 }
 
-// SAFETY: `plane` hands out the first items of strips; their items are apart by what a workgroup has threads along x, and
-// the next workgroup's begin behind the last.
+// SAFETY: `strips` hands out the first places of strips, which are apart by what a workgroup has threads along x, and the next
+// workgroup's begin behind the last. Places that are no items are left out.
 unsafe impl<const COUNT: usize, const BORDER: usize> Shape for Strip<COUNT, BORDER> {
     const LAYOUT: Layout = Layout::Plane(COUNT);
 
@@ -184,17 +187,18 @@ unsafe impl<const COUNT: usize, const BORDER: usize> Shape for Strip<COUNT, BORD
     #[inline(always)]
     unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
         let (step, width) = (device::threads(dimensions, 0), dimensions.items[0]);
-        place.plane(dimensions, COUNT, BORDER, move |column, row| {
-            body(Self { first: Item2::new(column, row), step, width });
+        place.strips(dimensions, COUNT, BORDER, move |column, row| {
+            body(Self { column, row, step, width, not_send: PhantomData });
         });
     }
 }
 
 impl<const COUNT: usize, const BORDER: usize> Strip<COUNT, BORDER> {
-    /// Item `number`, which may lie beyond the launch.
+    /// Item `number`, if the launch has it: the first ones may lie before the row.
     #[inline(always)]
-    fn item(self, number: usize) -> Item2<BORDER> {
-        Item2::new(self.first.column() + number * self.step, self.first.row())
+    fn item(self, number: usize) -> Option<Item2<BORDER>> {
+        let column = self.column.wrapping_add(number * self.step);
+        (column < self.width).then(|| Item2::new(column, self.row))
     }
 
     /// Calls `store` for each item with what `value` gives for it: with the values of all items at hand, so that no load
@@ -202,20 +206,25 @@ impl<const COUNT: usize, const BORDER: usize> Strip<COUNT, BORDER> {
     #[inline(always)]
     pub(crate) fn each_value<T>(self, value: impl Fn(Item2<BORDER>) -> T + Copy, store: impl Fn(Item2<BORDER>, T)) {
         if device::ITEM_BY_ITEM {
-            return store(self.first, value(self.first));
+            let item = Item2::new(self.column, self.row);
+            return store(item, value(item));
         }
-        if self.item(COUNT - 1).column() < self.width {
-            let values: [T; COUNT] = core::array::from_fn(|number| value(self.item(number)));
+        // The first and the last in the row: all of them are.
+        if let (Some(first), Some(_)) = (self.item(0), self.item(COUNT - 1)) {
+            let item = |number| Item2::new(first.column() + number * self.step, self.row);
+            let values: [T; COUNT] = core::array::from_fn(|number| value(item(number)));
             let mut number = 0;
             for value in values {
-                store(self.item(number), value);
+                store(item(number), value);
                 number += 1;
             }
         } else {
-            let mut item = self.first;
-            while item.column() < self.width {
-                store(item, value(item));
-                item.0[0] += self.step;
+            let mut number = 0;
+            while number < COUNT {
+                if let Some(item) = self.item(number) {
+                    store(item, value(item));
+                }
+                number += 1;
             }
         }
     }

@@ -25,7 +25,8 @@ pub mod sizes;
 
 #[cfg_attr(target_arch = "nvptx64", path = "device/nvptx64.rs")]
 #[cfg_attr(target_arch = "amdgpu", path = "device/amdgpu.rs")]
-#[cfg_attr(not(any(target_arch = "nvptx64", target_arch = "amdgpu")), path = "device/host.rs")]
+#[cfg_attr(simulated, path = "device/simulated.rs")]
+#[cfg_attr(not(any(target_arch = "nvptx64", target_arch = "amdgpu", simulated)), path = "device/host.rs")]
 mod device;
 
 #[cfg(not(any(device, launcher)))]

@@ -21,6 +21,8 @@ KERNELS = sorted([*ROOT.glob("kernels/suite/*.rs"), *ROOT.glob("kernels/planted/
 DEVICES = ["--cfg device", "--cfg device --cfg unchecked"]
 PROGRAM = [program.configuration for program in PROGRAMS.values()]
 CONFIGURATIONS = [*DEVICES, "--cfg launcher", *PROGRAM]
+# A GPU's threads one after another on the host: only for tests.
+SIMULATED = f"{PROGRAM[-1]} --cfg simulated"
 
 # What a kernel's file does not say. The compiler refuses `unsafe`, and what the launch layer keeps to itself; the rest
 # it cannot refuse: what differs between the builds of a kernel (its declaration has to be one), what threads see of one
@@ -67,7 +69,7 @@ def layer(configuration: str, folder: Path) -> list[str | Path]:
 
 
 @pytest.mark.toolchain
-@pytest.mark.parametrize("configuration", PROGRAM)
+@pytest.mark.parametrize("configuration", [*PROGRAM, SIMULATED])
 def test_own_tests_of_launch_layer(configuration: str, toolchain: None, tmp_path: Path) -> None:
     program = tmp_path / "tests"
     build: list[str | Path] = [TOOLS / "rustc", "--test", "--edition", "2024", *configuration.split(), LAYER]

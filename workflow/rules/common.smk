@@ -23,7 +23,8 @@ if workflow.resource_settings.cores is None and workflow.resource_settings.nodes
 
 # Snakemake's limit of jobs a second leaves a timer behind for each job, and all of them look for further jobs every second:
 # after some hundred jobs it kept more than half a core busy. The limit itself is never reached here.
-workflow.scheduling_settings.max_jobs_per_timespan = None
+if workflow.scheduling_settings is not None:
+    workflow.scheduling_settings.max_jobs_per_timespan = None
 
 try:
     KERNELS = discover(ROOT)

@@ -11,7 +11,7 @@ mod library;
 mod measure;
 mod protocol;
 pub mod runtime;
-mod schedule;
+pub(crate) mod schedule;
 
 #[cfg(any(std_offload, liboffload))]
 mod nvidia;

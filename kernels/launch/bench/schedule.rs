@@ -157,7 +157,7 @@ impl Builder<'_> {
         let block = L::block(self.block);
         check_block(L::At::LAYOUT, block)?;
         check_items(L::At::LAYOUT, items)?;
-        let grid = self.grid::<L>(items, block)?;
+        let grid = grid(L::At::LAYOUT, items, block, self.device.multiprocessors)?;
         let reach = self.note(&uses)?;
         let dimensions = Dimensions { items, grid: grid[0], block: Dimensions::packed(block) };
         check_lengths(&uses, dimensions, reach)?;
@@ -235,27 +235,31 @@ impl Builder<'_> {
             .find(written)
             .map(|datum| format!("{}: a list of distinct indices is written", self.data[*datum].name))
     }
+}
 
-    fn grid<L: Launch>(&self, items: [usize; 3], block: [usize; 3]) -> Result<[usize; 3], String> {
-        let groups = |axis: usize| items[axis].div_ceil(block[axis]);
-        let grid = match L::At::LAYOUT {
-            Layout::Line => [groups(0), 1, 1],
-            Layout::Strides => {
-                let multiprocessors = match self.device.multiprocessors {
-                    0 => SOME_MULTIPROCESSORS,
-                    number => number,
-                };
-                [groups(0).min(multiprocessors * GROUPS_PER_MULTIPROCESSOR * 256 / block[0]), 1, 1]
-            }
-            Layout::Plane(count) => [(items[0] + LINE - 1).div_ceil(block[0] * count), groups(1), 1],
-            Layout::Volume(depth) => [groups(0), groups(1), items[2].div_ceil(block[2] * depth)],
-            Layout::Groups(_) => [items[0], 1, 1],
-        };
-        // CUDA's limits, the narrowest of all.
-        match grid[0] <= i32::MAX as usize && grid[1] <= 65535 && grid[2] <= 65535 {
-            true => Ok(grid),
-            false => Err(format!("a grid of {grid:?} workgroups is more than a device takes")),
+/// Workgroups along x, y and z, so that there is a thread for every item. On a device that does not say how many
+/// multiprocessors it has (0), some are assumed.
+pub fn grid(
+    layout: Layout,
+    items: [usize; 3],
+    block: [usize; 3],
+    multiprocessors: usize,
+) -> Result<[usize; 3], String> {
+    let groups = |axis: usize| items[axis].div_ceil(block[axis]);
+    let grid = match layout {
+        Layout::Line => [groups(0), 1, 1],
+        Layout::Strides => {
+            let multiprocessors = if multiprocessors == 0 { SOME_MULTIPROCESSORS } else { multiprocessors };
+            [groups(0).min(multiprocessors * GROUPS_PER_MULTIPROCESSOR * 256 / block[0]), 1, 1]
         }
+        Layout::Plane(count) => [(items[0] + LINE - 1).div_ceil(block[0] * count), groups(1), 1],
+        Layout::Volume(depth) => [groups(0), groups(1), items[2].div_ceil(block[2] * depth)],
+        Layout::Groups(_) => [items[0], 1, 1],
+    };
+    // CUDA's limits, the narrowest of all.
+    match grid[0] <= i32::MAX as usize && grid[1] <= 65535 && grid[2] <= 65535 {
+        true => Ok(grid),
+        false => Err(format!("a grid of {grid:?} workgroups is more than a device takes")),
     }
 }
 

@@ -54,19 +54,28 @@ impl Place {
         }
     }
 
-    /// At most one item of a plane, the first of `count` if a workgroup has so many times its threads along x. A row of
-    /// an array with this border is entered where the line of memory before it began.
+    /// At most one item of a plane whose arrays have this border.
     #[inline(always)]
-    pub fn plane(self, dimensions: Dimensions, count: usize, border: usize, body: impl Fn(usize, usize)) {
+    pub fn plane(self, dimensions: Dimensions, border: usize, body: impl Fn(usize, usize)) {
+        self.strips(dimensions, 1, border, |x, y| {
+            if x < dimensions.items[0] {
+                body(x, y);
+            }
+        });
+    }
+
+    /// A place in a row, if a workgroup's threads have `count` items each, as far apart as they are many along x. Rows are
+    /// entered where the line of memory begins in which their first item lies. What lies before a row, where later items of
+    /// the same thread may lie in it, is a number beyond its end.
+    #[inline(always)]
+    pub fn strips(self, dimensions: Dimensions, count: usize, border: usize, body: impl Fn(usize, usize)) {
         let [width, height, _] = dimensions.items;
         let y = self.index(dimensions, 1);
         // Only the remainder counts, which 32 bits hold.
         let before = ((y + border) as u32).wrapping_mul((width + 2 * border) as u32).wrapping_add(border as u32);
         let along = block_id(0) as usize * (threads(dimensions, 0) * count) as u32 as usize + thread_id(0) as usize;
-        // What lies before the row becomes a number beyond its end.
-        let x = along.wrapping_sub(before as usize % LINE);
-        if x < width && y < height {
-            body(x, y);
+        if y < height {
+            body(along.wrapping_sub(before as usize % LINE), y);
         }
     }
 

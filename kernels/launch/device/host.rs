@@ -43,13 +43,19 @@ impl Place {
 
     /// Some rows of a plane, item by item.
     #[inline(always)]
-    pub fn plane(self, dimensions: Dimensions, _: usize, _: usize, body: impl Fn(usize, usize)) {
+    pub fn plane(self, dimensions: Dimensions, _: usize, body: impl Fn(usize, usize)) {
         let [width, height, _] = dimensions.items;
         for y in self.piece(height) {
             for x in 0..width {
                 body(x, y);
             }
         }
+    }
+
+    /// Some rows of a plane, item by item.
+    #[inline(always)]
+    pub fn strips(self, dimensions: Dimensions, _: usize, border: usize, body: impl Fn(usize, usize)) {
+        self.plane(dimensions, border, body);
     }
 
     /// Some planes of a volume.
