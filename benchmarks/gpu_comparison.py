@@ -385,7 +385,7 @@ def report(source: str, records: Sequence[Record], limits: Limits, targets: Targ
         f"  in L2              a repetition's bytes are at most {limits.l2 / 1e6:g} MB: not judged",
         f"  *                  not memory-bound: more than {limits.flops_per_byte:g} operations for a byte moved"
         f" (and {', '.join(sorted(NOT_MEMORY_BOUND))}),",
-        f"                     or a copy takes less than {limits.seconds_per_launch * 1e6:g} µs for what a launch moves",
+        f"                     or a copy takes below {limits.seconds_per_launch * 1e6:g} µs for what a launch moves",
         f"  !                  missed target: safe {targets.safe:.2f}, geometric mean {targets.mean:.2f}, unchecked"
         f" {targets.unchecked:.2f}, of copy {targets.of_copy:.0%}",
     ]
