@@ -638,6 +638,10 @@ def test_what_yaml_would_change_is_refused(tmp_path: Path, text: str, message: s
         (["--config=check={seed: 1, seed: 2}"], "--config: check.seed: is already set; remove one of the two"),
         (["--config", "timeout_s=1:30"], "--config: timeout_s: 1:30 is a number to base 60 for YAML"),
         (["--config", "sizes=[1e4, 010]"], "--config: sizes[1]: 010 is an octal number"),
+        (
+            ["-C", "kernels=[Apps,!Apps_FIR]"],
+            "--config: kernels: not valid YAML: expected ',' or ']', but got '<stream end>'; a",
+        ),
         (["--config", "check.exclusive=NO", "-n"], "NO is true or false for YAML"),
     ],
 )
@@ -648,7 +652,8 @@ def test_what_the_command_line_would_change_is_refused(arguments: list[str], mes
 
 
 def test_an_ordinary_command_line_is_let_through() -> None:
-    check_arguments(["all", "-n", "--config", "passes=10", "kernels=[Stream_*]", "x", "a=[", "-j", "010"])
+    check_arguments(["all", "-n", "--config", "passes=10", "kernels=[Stream_*]", "x", "a=b: [", "-j", "010"])
+    check_arguments(["--config", "base64//cGFzc2VzPTEw==", "base64//cGFzc2VzPTEw=="])
 
 
 def test_what_is_not_used_by_the_rules_yet_is_kept(root: Path) -> None:

@@ -31,6 +31,11 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 # Python turns no longer text into a number.
 _LONGEST_NUMBER = 40
 
+_COMMAND_LINE = "--config"
+
+# How Snakemake hands values on to a job that it starts.
+_ENCODED = "base64//"
+
 _TAG = "tag:yaml.org,2002:"
 _RESOLVER = yaml.resolver.Resolver()
 _TRUTH = ("true", "false")
@@ -118,7 +123,7 @@ def _compose(content: str, shown: str) -> yaml.Node | None:
     try:
         node: yaml.Node | None = yaml.compose(content, Loader=yaml.SafeLoader)
     except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
+        line = f":{error.problem_mark.line + 1}" if error.problem_mark and shown != _COMMAND_LINE else ""
         problem = " ".join(str(error.problem).split())
         hint = "; a word that begins with ! must be in quotes" if _BARE_TAG.search(content) else ""
         raise ConfigError(f"{shown}{line}: not valid YAML: {problem}{hint}") from None
@@ -229,17 +234,19 @@ def check_arguments(arguments: Sequence[str]) -> None:
     given: set[str] = set()
     for entry in _entries(arguments):
         key, equals, value = entry.partition("=")
-        if not equals:
-            continue  # Snakemake has a message for it
+        if not equals or entry.startswith(_ENCODED):
+            continue  # Snakemake has a message for it; or has looked at it before it started this job
         if key in given:
             raise ConfigError(f"--config: {key}: is already set; remove one of the two")
         given.add(key)
         try:
-            node = _compose(value, "--config")
-        except ConfigError:
-            continue  # Snakemake takes it for a word
+            node = _compose(value, _COMMAND_LINE)
+        except ConfigError as error:
+            if value.startswith(("[", "{")):  # Snakemake would take it for a word
+                raise ConfigError(str(error).replace("--config:", f"--config: {key}:", 1)) from None
+            continue
         if node is not None:
-            _Walk("--config", lines_known=False).visit(node, (key,))
+            _Walk(_COMMAND_LINE, lines_known=False).visit(node, (key,))
 
 
 def _entries(arguments: Sequence[str]) -> list[str]:
