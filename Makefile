@@ -14,7 +14,7 @@ PYTHON_SOURCES = workflow/scripts tests benchmarks
 RUST_SOURCES = kernels/launch/lib.rs kernels/suite/*.rs kernels/planted/*.rs
 SMK_SOURCES = Snakefile workflow/rules
 
-.PHONY: run test env lint format lock dag clean help prerequisites
+.PHONY: run test env lint format lock dag reference clean help prerequisites
 
 run: prerequisites .venv/run.stamp ## Make the toolchain, build, measure, and draw (the default)
 	$(SNAKEMAKE) $(ARGS)
@@ -49,6 +49,9 @@ lock: ## Look up new versions of the Python packages (needs uv)
 dag: .venv/run.stamp ## Draw docs/images/dag.svg anew (needs Graphviz)
 	$(SNAKEMAKE) --rulegraph dot --config records=Snakefile name=elsewhere -- all bundle \
 	    | python workflow/scripts/draw_dag.py --out docs/images/dag.svg
+
+reference: .venv/run.stamp ## Write config/README.md anew from the schemas
+	python workflow/scripts/config_reference.py --out config/README.md
 
 clean: ## Remove all results, the toolchain included
 	@if grep -q " $(CURDIR)/results/" /proc/self/mountinfo; then \

@@ -1,9 +1,6 @@
 # ironsweep: from Rust kernels to verified numbers. Read the rules in this order; it is the order in which data flows.
 
 
-configfile: "config/config.yaml"
-
-
 include: "workflow/rules/common.smk"
 include: "workflow/rules/toolchain.smk"
 include: "workflow/rules/build.smk"

@@ -37,7 +37,7 @@ pytestmark = [
 SYSTEM = """\
 scheduler: slurm
 devices:
-  host: true
+  host: {}
 slurm:
   cpus: 2
   mem_mb: 1000

@@ -47,6 +47,11 @@ def test_a_program_that_could_not_be_built_has_more_to_say_than_the_plan() -> No
     assert judged(cell, record) == Verdict(Status.UNSUPPORTED, "ptxas is missing")
 
 
+def test_what_is_excluded_stays_so_whatever_was_measured_before() -> None:
+    cell = planned_cell(status_planned="excluded", reason_planned="short nights")
+    assert judged(cell, record_of(cell, RIGHT)) == Verdict(Status.EXCLUDED, "short nights")
+
+
 def test_a_check_is_not_measured_and_may_be_short() -> None:
     cell = planned_cell(kind="check")
     record = record_of(cell, right_checksum(cell), clock_resolution_s=1.0)

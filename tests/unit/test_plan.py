@@ -13,9 +13,10 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from ironsweep import plan
+from ironsweep import contents, plan
 from ironsweep.config import Check, Default, Region, Reps, Settings, System, Tunings
 from ironsweep.kernels import Kernel
+from ironsweep.rules import Rule, Selection
 
 SCHEMA = Path(__file__).parents[2] / "workflow/schemas/point.schema.json"
 SETTINGS = Settings(
@@ -253,3 +254,38 @@ def test_every_system_has_a_job_for_every_kernel(name: str) -> None:
     made = plan.make(dataclasses.replace(SETTINGS, systems=systems))
     assert {key for key in made.by_job if key[1] == name} == {("local", name), ("other", name)}
     assert len({c.id for c in made.cells}) == len(made.cells)
+
+
+def test_nothing_is_built_for_what_is_excluded() -> None:
+    rule = Rule(False, "no AMD this time", "config.yaml:1: exclude[0]", asked={"device": frozenset({"amd"})})
+    made = plan.make(dataclasses.replace(SETTINGS, selection=Selection((rule,))))
+    assert {c.status_planned for c in made.cells if c.device == "amd" and c.kind != "planted"} == {"excluded"}
+    assert len(made.cells) == len(plan.make(SETTINGS).cells)
+    assert made.archs("Apps_FIR") == ["gfx90a", "gfx942", "host", "sm_90"]  # those of AMD for the emulator
+    assert "baselines/hip-strict.so" not in made.binaries("Apps_FIR")
+    assert "baselines/hip-strict.so" in made.binaries("Planted_NOTHING")
+
+
+def test_the_plans_contents_are_told_by_system_kernel_and_variant() -> None:
+    rules = (
+        Rule(False, "one thread is slow", "x.yaml:3: exclude[0]", asked={"variant": frozenset({"cpp_seq"})}),
+        Rule(False, "never", "x.yaml:4: exclude[1]", asked={"system": frozenset({"elsewhere"})}),
+    )
+    settings = dataclasses.replace(SETTINGS, selection=Selection(rules))
+    lines = contents.report(plan.make(settings), settings).splitlines()
+    assert lines[0] == "system local"
+    assert lines[1].split("  ")[1] == "kernel"
+    fir = [line.split() for line in lines if line.startswith("  Apps_FIR")]
+    assert fir == [["Apps_FIR", "cpp_openmp", "18", "1,000", "5,000"]]
+    assert next(line.split() for line in lines if line.split()[:1] == ["cpp_seq"]) == ["cpp_seq", "18"]
+    assert "  32 excluded: one thread is slow" in lines
+    assert "x.yaml:4: exclude[1]: no cell is excluded by this rule" in lines
+    assert not any(line.startswith("x.yaml:3") for line in lines)
+    assert any(line.startswith("  to run: ") and "timed samples" in line for line in lines)
+    assert lines[-1] == plan.make(settings).describe()
+
+
+def test_many_sizes_are_shown_by_the_first_and_the_last() -> None:
+    settings = dataclasses.replace(SETTINGS, sizes=tuple(range(1000, 1010)))
+    text = contents.report(plan.make(settings), settings)
+    assert "1,000  1,001  1,002  1,003  1,004  … (10 sizes)  1,009" in text

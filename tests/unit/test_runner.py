@@ -234,6 +234,11 @@ def test_notes_and_cells_that_are_not_run_become_records(bench: Bench) -> None:
     assert bench.lines("starts") == []
 
 
+def test_nothing_is_built_for_what_is_excluded(bench: Bench) -> None:
+    (found,) = bench.run([point(10, "cuda", device="nvidia", status_planned="excluded", reason_planned="short nights")])
+    assert (found["status"], found["message"]) == ("excluded", "short nights")
+
+
 def test_a_launcher_without_the_image_of_a_device_is_not_asked(bench: Bench) -> None:
     bench.worker("rust_offload")
     bench.part("launch/safe-strict.so")
@@ -242,7 +247,7 @@ def test_a_launcher_without_the_image_of_a_device_is_not_asked(bench: Bench) -> 
     assert (found["status"], found["message"]) == ("unsupported", "compile: no nvcc on PATH")
 
 
-@pytest.mark.parametrize("status", ["not_run", "unsupported"])
+@pytest.mark.parametrize("status", ["not_run", "unsupported", "excluded"])
 def test_what_can_run_now_is_run(bench: Bench, status: str) -> None:
     before = bench.run([point(10, status_planned=status, reason_planned="no checkout of the emulator")])
     assert [(record["status"], record["message"]) for record in before] == [(status, "no checkout of the emulator")]

@@ -11,11 +11,23 @@ from ironsweep import build
 from ironsweep import config as configuration
 from ironsweep import plan as planning
 from ironsweep.config import slurm_resources
+from ironsweep.configtext import check_arguments
 from ironsweep.errors import UserError
 from ironsweep.kernels import discover
 from ironsweep.plan import digest
 
 ROOT = Path(workflow.basedir)
+
+# Before Snakemake reads them: what YAML and the command line's parser change or drop can be seen in the text only.
+try:
+    configuration.check_file(ROOT)
+    check_arguments(sys.argv[1:])
+except UserError as error:
+    sys.exit(f"ironsweep: {error}")
+
+
+configfile: "config/config.yaml"
+
 
 # `snakemake bundle` needs no more words: without a profile that says how many, all cores of this machine are used.
 if workflow.resource_settings.cores is None and workflow.resource_settings.nodes is None:

@@ -3,8 +3,12 @@
 # `digest` stands for the content: a plan file is written anew when its own content changes, and only then.
 
 
+from ironsweep import contents
+
+
 localrules:
     cells,
+    plan,
     points,
 
 
@@ -32,3 +36,23 @@ rule points:
         "Writing the points of {wildcards.kernel} on {wildcards.system}"
     run:
         Path(output[0]).write_text(PLAN.points(wildcards.system, wildcards.kernel))
+
+
+rule plan:
+    input:
+        rules.cells.output,
+    log:
+        "results/logs/plan/plan.log",
+    message:
+        "Printing what the sweep contains"
+    run:
+        print(contents.report(PLAN, SETTINGS))
+
+
+# `snakemake plan` is answered here, as `snakemake doctor` is: nothing else is said, and --cores need not be.
+if "plan" in sys.argv[1:]:
+    Path("results/plan").mkdir(parents=True, exist_ok=True)
+    Path("results/plan/cells.csv").write_text(PLAN.csv())
+    print(contents.report(PLAN, SETTINGS))
+    print("every cell: results/plan/cells.csv")
+    sys.exit()

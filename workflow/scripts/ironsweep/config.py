@@ -1,29 +1,35 @@
 """The configuration: read, checked and resolved before anything is built or run.
 
-Snakemake reads the configuration files itself and lays command-line values over them. What YAML loses on that way
-(duplicate keys, ``010`` that becomes 8, ``1:30`` that becomes 90) is looked for in the text of the files; what the
-command line changes (every value inside ``{...}`` or ``[...]`` is a string) is turned back by the schema's types.
+Snakemake reads the configuration files itself and lays command-line values over them; the named sweep comes between.
+What YAML loses on that way is looked for in the text (`configtext`); what the command line changes (every value inside
+``{...}`` or ``[...]`` is a string) is turned back by the schema's types.
 """
 
 from __future__ import annotations
 
 import csv
-import difflib
-import fnmatch
+import functools
 import json
+import os
 import re
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import jsonschema
-import yaml
 
-from ironsweep.errors import UserError
+from ironsweep import sizes as sizing
+from ironsweep import sweeps
+from ironsweep.configtext import ConfigError, Origin, Place, Text, as_number, did_you_mean
 from ironsweep.kernels import Kernel
-from ironsweep.variants import DEVICES
+from ironsweep.rules import Selection, choose_kernels, parse_rules, parse_size, parse_zips
+from ironsweep.sizes import Size, shown_bytes
+from ironsweep.variants import ARCHS, DEVICES
+
+# These are used through this module.
+__all__ = ["ConfigError", "Origin", "Text"]
 
 SCHEMAS = Path(__file__).resolve().parents[2] / "schemas"
 REFERENCES = Path(__file__).resolve().parents[2] / "resources/rajaperf_reference_checksums.csv"
@@ -34,15 +40,8 @@ DEFAULT = "default"
 # Memory (MB) and time (minutes) of a measurement's job where the system's file says nothing.
 JOB_DEFAULTS: Mapping[str, Any] = {"mem_mb": 4000, "runtime": 60}
 
-_NUMBER = re.compile(r"[+-]?(\d[\d_]*)(\.[\d_]*)?([eE][+-]?\d+)?")
-_OCTAL = re.compile(r"[+-]?0[\d_]+")
-_SEXAGESIMAL = re.compile(r"[+-]?\d[\d_]*(:[0-5]?\d)+(\.\d*)?")
-
-Place = tuple[str | int, ...]
-
-
-class ConfigError(UserError):
-    """Something in the configuration is wrong; the text names the file, the key and what to do."""
+# In a system's file: a value that only its users know.
+FILL_IN = "FILL_IN"
 
 
 @dataclass(frozen=True)
@@ -99,22 +98,46 @@ class Check:
 
 
 @dataclass(frozen=True)
+class Hardware:
+    """What is known about the devices of one kind in a node. Memory and cache in bytes, of one device."""
+
+    model: str | None = None
+    count: int | None = None
+    memory: int | None = None
+    last_level_cache: int | None = None
+
+
+@dataclass(frozen=True)
 class System:
-    """A kind of node. ``devices`` maps a device to its architectures; (): the device is there, its kind is unknown."""
+    """A kind of node. ``devices`` maps a device to its architectures; (): the device is there, its kind is unknown.
+
+    ``hardware`` describes the devices; those that were only found on this machine may be missing there.
+    """
 
     name: str
     scheduler: str
     devices: Mapping[str, tuple[str, ...]]
     slurm: Mapping[str, Any]
+    hardware: Mapping[str, Hardware] = field(default_factory=dict)
+    modules: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+    scratch: str | None = None
+
+    def cache(self, device: str) -> int | None:
+        """Bytes of a device's last-level cache; None where they are not known."""
+        return self.hardware[device].last_level_cache if device in self.hardware else None
 
 
 @dataclass(frozen=True)
 class Settings:
-    """The resolved configuration; kernel patterns, sizes and systems are what they stand for."""
+    """The resolved configuration; kernel patterns, sizes and systems are what they stand for.
+
+    Of the sizes, only those in units of a device's cache are left as they were written.
+    """
 
     kernels: tuple[Kernel, ...]
     planted: tuple[Kernel, ...]
-    sizes: tuple[int, ...]
+    sizes: tuple[Size, ...]
     variants: tuple[str, ...]
     archs: Mapping[str, tuple[str, ...]]
     host_cpu: str
@@ -131,6 +154,7 @@ class Settings:
     toolchain: str
     toolchain_dir: str
     defaults: Mapping[str, Default]
+    selection: Selection = field(default_factory=Selection)
 
     @property
     def all_kernels(self) -> tuple[Kernel, ...]:
@@ -138,150 +162,46 @@ class Settings:
         return self.kernels + self.planted
 
 
-# --- reading text ---------------------------------------------------------------------------------------------------
-
-
-class Text:
-    """The text of one YAML file: what its values were before YAML interpreted them, and on which lines."""
-
-    def __init__(self, path: Path, shown: str) -> None:
-        """Read ``path``; messages call it ``shown``. Raises ConfigError for what must not be in such a file."""
-        self.shown = shown
-        self.lines: dict[Place, int] = {}
-        try:
-            root = yaml.compose(path.read_text(encoding="utf-8"), Loader=yaml.SafeLoader)
-        except FileNotFoundError:
-            raise ConfigError(f"{shown}: there is no such file") from None
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigError(f"{shown}: cannot be read: {error}") from None
-        except yaml.MarkedYAMLError as error:
-            line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-            raise ConfigError(f"{shown}{line}: not valid YAML: {error.problem}") from None
-        except yaml.YAMLError as error:
-            raise ConfigError(f"{shown}: not valid YAML: {' '.join(str(error).split())}") from None
-        if root is None:
-            return
-        if not isinstance(root, yaml.MappingNode):
-            raise ConfigError(f"{shown}:1: keys and values are expected here, such as `passes: 10`")
-        self._walk(root, ())
-
-    def _walk(self, node: yaml.Node, place: Place) -> None:
-        line = node.start_mark.line + 1
-        self.lines.setdefault(place, line)
-        if isinstance(node, yaml.MappingNode):
-            first: dict[str, int] = {}
-            for key, value in node.value:
-                name = str(key.value)
-                at = key.start_mark.line + 1
-                here = dotted((*place, name))
-                if name in first:
-                    raise ConfigError(
-                        f"{self.shown}:{at}: {here}: is already set on line {first[name]}; remove one of the two"
-                    )
-                first[name] = at
-                self.lines[(*place, name)] = at
-                self._walk(value, (*place, name))
-        elif isinstance(node, yaml.SequenceNode):
-            for index, value in enumerate(node.value):
-                self._walk(value, (*place, index))
-        elif isinstance(node, yaml.ScalarNode) and node.style is None:
-            self._check_scalar(node.value, line, place)
-
-    def _check_scalar(self, text: str, line: int, place: Place) -> None:
-        if _OCTAL.fullmatch(text):
-            raise ConfigError(
-                f"{self.shown}:{line}: {dotted(place)}: {text} is an octal number for YAML; write it without leading 0"
-            )
-        if _SEXAGESIMAL.fullmatch(text):
-            raise ConfigError(
-                f"{self.shown}:{line}: {dotted(place)}: {text} is a number to base 60 for YAML; write a plain number"
-            )
-
-
-def dotted(place: Iterable[str | int]) -> str:
-    """A place in the configuration as a person writes it: ``check.seed``, ``sizes[2]``."""
-    text = "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in place)
-    return text.removeprefix(".")
-
-
-@dataclass(frozen=True)
-class Origin:
-    """Where values came from, to say so: the files (later ones win) and what the command line set."""
-
-    texts: tuple[Text, ...]
-    overrides: Mapping[str, Any]
-
-    def of(self, place: Place) -> str:
-        """File and line (or ``--config``) of the value at ``place``, followed by its key."""
-        key = dotted(place) or "the file"
-        if _lies_in(self.overrides, place):
-            return f"--config: {key}"
-        for depth in range(len(place), -1, -1):
-            for text in reversed(self.texts):
-                if place[:depth] in text.lines and (depth or not place):
-                    return f"{text.shown}:{text.lines[place[:depth]]}: {key}"
-        return f"{self.texts[-1].shown}: {key}" if self.texts else key
-
-    def error(self, place: Place, message: str) -> ConfigError:
-        """An error about the value at ``place``."""
-        return ConfigError(f"{self.of(place)}: {message}")
-
-
-def _lies_in(tree: Any, place: Place) -> bool:
-    """Whether ``place``, or a whole value that contains it, was set by ``tree``."""
-    if not place or not isinstance(tree, Mapping) or place[0] not in tree:
-        return False
-    below = tree[place[0]]
-    return len(place) == 1 or not isinstance(below, Mapping) or _lies_in(below, place[1:])
-
-
 # --- types and schema -----------------------------------------------------------------------------------------------
-
-
-def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """``; did you mean 'x'?`` if a known word is near, else the known words."""
-    known = sorted(known)
-    near = difflib.get_close_matches(word, known, n=1, cutoff=0.6)
-    return f"; did you mean {near[0]!r}?" if near else f"; known are {', '.join(known) or 'none'}"
-
-
-def as_number(value: Any) -> Any:
-    """The integer (or else float) that ``value`` stands for: ``'1e6'``, ``1e6`` and ``'1_000_000'`` are 1000000.
-
-    What is not a number is returned as it is.
-    """
-    if isinstance(value, str) and _NUMBER.fullmatch(value) and not _OCTAL.fullmatch(value):
-        plain = value.replace("_", "")
-        value = int(plain) if plain.lstrip("+-").isdigit() else float(plain)
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value
 
 
 def _typed(value: Any, schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Any:
     """``value`` with the types that ``schema`` asks for, where that loses nothing."""
-    if "$ref" in schema:
-        schema = defs[schema["$ref"].rpartition("/")[2]]
+    options = list(_options(schema, defs))
     if isinstance(value, Mapping):
-        known = schema.get("properties", {})
-        other = schema.get("additionalProperties")
-        other = other if isinstance(other, Mapping) else {}
+        known = {key: below for option in options for key, below in option.get("properties", {}).items()}
+        others = [option.get("additionalProperties") for option in options]
+        other = next((below for below in others if isinstance(below, Mapping)), {})
         return {key: _typed(item, known.get(key, other), defs) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [_typed(item, schema.get("items", {}), defs) for item in value]
-    kinds = {schema.get("type"), *(option.get("type") for option in schema.get("oneOf", ()))}
-    if kinds & {"integer", "number"}:
+        items: Mapping[str, Any] = next((option["items"] for option in options if "items" in option), {})
+        return [_typed(item, items, defs) for item in value]
+    kinds = {option.get("type") for option in options}
+    numbers = any(isinstance(word, int) for option in options for word in option.get("enum", ()))
+    if kinds & {"integer", "number"} or numbers:
         return as_number(value)
     if "boolean" in kinds and value in ("true", "false"):
         return value == "true"
     return value
 
 
+def _options(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """The schemas of which a value can satisfy one."""
+    if "$ref" in schema:
+        yield from _options(defs[schema["$ref"].rpartition("/")[2]], defs)
+    elif "oneOf" in schema:
+        for option in schema["oneOf"]:
+            yield from _options(option, defs)
+    else:
+        yield schema
+
+
 def _complaint(error: jsonschema.ValidationError) -> tuple[Place, str]:
     """Place and plain wording of a violation of a schema."""
+    error = _of_fitting_option(error)
     place: Place = tuple(error.absolute_path)
     value: Any = error.instance
-    shown = json.dumps(value, default=str)
+    shown = _short(json.dumps(value, default=str))
     rule = error.validator
     wanted: Any = error.validator_value
     schema = error.schema if isinstance(error.schema, Mapping) else {}
@@ -303,6 +223,8 @@ def _complaint(error: jsonschema.ValidationError) -> tuple[Place, str]:
     if rule == "uniqueItems":
         twice = next(item for index, item in enumerate(value) if item in value[:index])
         return place, f"{json.dumps(twice)} is there twice; remove one of the two"
+    if rule == "minItems" and value:
+        return place, f"has too few values; it needs {wanted}"
     if rule in ("minItems", "minLength", "minProperties"):
         return place, "is empty; at least one is needed"
     if rule == "pattern":
@@ -310,6 +232,29 @@ def _complaint(error: jsonschema.ValidationError) -> tuple[Place, str]:
     if rule == "oneOf" and "description" in schema:
         return place, f"{shown} is not possible; it must be: {schema['description']}"
     return place, error.message
+
+
+def _short(text: str, limit: int = 80) -> str:
+    return text if len(text) <= limit else f"{text[:limit]}…"
+
+
+def _of_fitting_option(error: jsonschema.ValidationError) -> jsonschema.ValidationError:
+    """The violation of that option whose type the value has, if it has one's; else ``error`` itself."""
+    while error.validator == "oneOf":
+        compound = isinstance(error.instance, Mapping | list)
+        wrong_type = {
+            below.schema_path[0]
+            for below in error.context or ()
+            if below.absolute_path == error.absolute_path
+            and (below.validator in ("type", "const") or (below.validator == "enum" and compound))
+        }
+        fitting = [below for below in error.context or () if below.schema_path[0] not in wrong_type]
+        if isinstance(error.instance, float):  # not a whole number
+            fitting = [below for below in error.context or () if below.validator_value == "integer"]
+        if len({below.schema_path[0] for below in fitting}) != 1:
+            break
+        error = min(fitting, key=lambda below: below.validator != "additionalProperties")
+    return error
 
 
 def _a(kind: Any) -> str:
@@ -324,18 +269,23 @@ def _a(kind: Any) -> str:
     return " or ".join(words.get(name, str(name)) for name in ([kind] if isinstance(kind, str) else kind))
 
 
+@functools.cache
+def _validator(schema_name: str) -> jsonschema.Draft202012Validator:
+    schema = json.loads((SCHEMAS / f"{schema_name}.schema.json").read_text(encoding="utf-8"))
+    return jsonschema.Draft202012Validator(schema)
+
+
 def conform(data: Any, schema_name: str, origin: Origin) -> dict[str, Any]:
     """``data`` with types put right, if it satisfies the schema ``workflow/schemas/<schema_name>.schema.json``.
 
     Raises ConfigError with the first thing that is wrong.
     """
-    schema = json.loads((SCHEMAS / f"{schema_name}.schema.json").read_text(encoding="utf-8"))
+    validator = _validator(schema_name)
+    schema: Any = validator.schema
     typed = _typed(data, schema, schema.get("$defs", {}))
-    validator = jsonschema.Draft202012Validator(schema)
     errors = sorted(validator.iter_errors(typed), key=lambda error: [str(part) for part in error.absolute_path])
     if errors:
-        place, message = _complaint(errors[0])
-        raise origin.error(place, message)
+        raise origin.error(*_complaint(errors[0]))
     result: dict[str, Any] = typed
     return result
 
@@ -390,17 +340,49 @@ def load_system(name: str, root: Path, asked_at: str) -> System:
         known = [file.stem for file in folder.glob("*.yaml")]
         raise ConfigError(f"{asked_at}: there is no config/systems/{name}.yaml{did_you_mean(name, known)}")
     text = Text(path, f"config/systems/{path.name}")
+    _check_filled_in(text)
     origin = Origin((text,), {})
-    data = conform(yaml.safe_load(path.read_text(encoding="utf-8")) or {}, "system", origin)
-    slurm = data["scheduler"] == "slurm"
-    if "slurm" in data and not slurm:
+    data = conform(text.values, "system", origin)
+    on_slurm = data["scheduler"] == "slurm"
+    slurm = data.get("slurm", {})
+    if slurm and not on_slurm:
         raise origin.error(("slurm",), "is given, but the scheduler is local; remove it or write scheduler: slurm")
+    if slurm.get("runtime", JOB_DEFAULTS["runtime"]) > slurm.get("max_runtime", float("inf")):
+        raise origin.error(("slurm", "max_runtime"), "is less than runtime, the minutes that a job asks for")
     devices: dict[str, tuple[str, ...]] = {}
+    hardware: dict[str, Hardware] = {}
     for device, value in data["devices"].items():
-        there = _architectures(device, value, slurm, origin)
+        there = _architectures(device, value, on_slurm, origin)
         if there is not None:
             devices[device] = there
-    return System(name=name, scheduler=data["scheduler"], devices=devices, slurm=data.get("slurm", {}))
+            hardware.update(_hardware(device, value, origin))
+    return System(
+        name=name,
+        scheduler=data["scheduler"],
+        devices=devices,
+        slurm=slurm,
+        hardware=hardware,
+        modules=tuple(data.get("modules", ())),
+        environment=data.get("environment", {}),
+        scratch=data.get("scratch"),
+    )
+
+
+def _check_filled_in(text: Text) -> None:
+    """Raise ConfigError for the first value that is to be filled in; the comment behind it says what is wanted."""
+    for place, value in _leaves(text.values, ()):
+        if isinstance(value, str) and FILL_IN in value:
+            wanted = text.comment(place)
+            hint = f" ({wanted})" if wanted else ""
+            raise Origin((text,), {}).error(place, f"{FILL_IN} must be replaced by what your site has{hint}")
+
+
+def _leaves(value: Any, place: Place) -> Iterator[tuple[Place, Any]]:
+    if isinstance(value, Mapping | list):
+        for key, below in value.items() if isinstance(value, Mapping) else enumerate(value):
+            yield from _leaves(below, (*place, key))
+    else:
+        yield place, value
 
 
 def _architectures(device: str, value: Any, slurm: bool, origin: Origin) -> tuple[str, ...] | None:
@@ -408,17 +390,56 @@ def _architectures(device: str, value: Any, slurm: bool, origin: Origin) -> tupl
     place = ("devices", device)
     if value is False:
         return None
+    if value == "auto" and slurm:
+        raise origin.error(place, "auto would look at another machine in every job; describe the device")
     if device == "host":
         return ("host",)
     if value == "auto":
-        if slurm:
-            raise origin.error(place, "auto would look at another machine in every job; name the architecture")
         return detect_gpus(device)
-    prefix = {"nvidia": "sm_", "amd": "gfx"}[device]
-    for arch in value:
-        if not arch.startswith(prefix):
-            raise origin.error(place, f"{arch!r} is not an architecture of {device}; those start with {prefix}")
-    return tuple(value)
+    if "arch" not in value:
+        raise origin.error(place, f"the key 'arch' is missing, such as {ARCHS[device][-1]}")
+    if value["arch"] not in ARCHS[device]:
+        raise origin.error(
+            (*place, "arch"), f"{value['arch']!r} is not an architecture of {device}{_near(value['arch'], device)}"
+        )
+    return (value["arch"],)
+
+
+def _near(arch: str, device: str) -> str:
+    return did_you_mean(arch, ARCHS[device])
+
+
+def _hardware(device: str, value: Any, origin: Origin) -> dict[str, Hardware]:
+    """What is known about a device; of GPUs that are only looked for, nothing."""
+    if value == "auto":
+        return {"host": Hardware(None, 1, _host_memory(), _host_cache())} if device == "host" else {}
+    if device == "host" and "arch" in value:
+        raise origin.error(("devices", device, "arch"), "is not said of the host; remove it (see host_cpu)")
+    sizes: dict[str, int] = {}
+    for key in ("memory", "last_level_cache"):
+        if key in value:
+            try:
+                sizes[key] = sizing.parse_bytes(value[key])
+            except ValueError as error:
+                raise origin.error(("devices", device, key), str(error)) from None
+    return {device: Hardware(value.get("model"), value.get("count"), **sizes)}
+
+
+def _host_memory() -> int:
+    """Bytes of this machine's memory."""
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+
+
+def _host_cache(root: Path = Path("/")) -> int | None:
+    """Bytes of the last-level cache of this machine's first core; None where the kernel does not tell."""
+    levels: dict[int, int] = {}
+    for folder in (root / "sys/devices/system/cpu/cpu0/cache").glob("index*"):
+        try:
+            level, size = (int((folder / name).read_text().strip().rstrip("K")) for name in ("level", "size"))
+        except (OSError, ValueError):
+            continue
+        levels[level] = size * 1024
+    return levels[max(levels)] if levels else None
 
 
 def slurm_resources(system: System) -> dict[str, Any]:
@@ -478,17 +499,6 @@ def host_cpu(name: str, cpuinfo: Path = Path("/proc/cpuinfo")) -> str:
     return "x86-64-v3" if level3 <= flags else "x86-64-v2"
 
 
-def choose_kernels(
-    patterns: Sequence[str], registry: Mapping[str, Kernel], origin: Origin, place: Place
-) -> tuple[Kernel, ...]:
-    """Kernels of the suite that match any of ``patterns``, in the registry's order."""
-    suite = {name: kernel for name, kernel in registry.items() if not kernel.planted}
-    for index, pattern in enumerate(patterns):
-        if not fnmatch.filter(suite, pattern):
-            raise origin.error((*place, index), f"no kernel is called {pattern!r}{did_you_mean(pattern, suite)}")
-    return tuple(kernel for name, kernel in suite.items() if any(fnmatch.fnmatchcase(name, p) for p in patterns))
-
-
 def _reps(data: Mapping[str, Any], registry: Mapping[str, Kernel], origin: Origin, place: Place) -> Reps:
     for name in data.get("kernels", {}):
         if name not in registry:
@@ -536,8 +546,12 @@ def _emulator(checkout: str | None, root: Path, origin: Origin) -> str | None:
     if checkout is None:
         return None
     place = ("emulator", "tinygrad")
-    path = (root / Path(checkout).expanduser()).resolve()
-    if not (path / "tinygrad").is_dir():
+    try:
+        path = (root / Path(checkout).expanduser()).resolve()
+        there = (path / "tinygrad").is_dir()
+    except (OSError, RuntimeError):  # too long a name, or a home folder that there is not
+        there = False
+    if not there:
         raise origin.error(place, f"{checkout} is not a checkout of tinygrad; it must hold the folder tinygrad")
     if re.search(r"\s", str(path)):
         raise origin.error(place, f"{str(path)!r} contains a space, which the command that a worker starts cannot have")
@@ -565,7 +579,7 @@ def resolve(
     ``files`` are the configuration files that Snakemake read (later ones win) and ``overrides`` is what the command
     line set; both serve the messages, and the text of the files is checked. Raises ConfigError.
     """
-    return _resolve(config, registry, root, _origin(files, overrides or {}, root))
+    return _resolve(*_read(config, root, files, overrides), registry, root)
 
 
 def resolve_bundle(
@@ -576,9 +590,8 @@ def resolve_bundle(
     overrides: Mapping[str, Any] | None = None,
 ) -> Settings | None:
     """Settings of what the bundle measures: the sweep with ``config['bundle']`` laid over it; None without that key."""
-    origin = _origin(files, overrides or {}, root)
-    base = _resolve(config, registry, root, origin)
-    sweep = conform(config, "config", origin)
+    sweep, origin = _read(config, root, files, overrides)
+    base = _resolve(sweep, origin, registry, root)
     data = sweep.get("bundle")
     if data is None:
         return None
@@ -586,7 +599,7 @@ def resolve_bundle(
     system = load_system(data["system"], root, origin.of((*place, "system")))
     if system.scheduler != "local":
         raise origin.error((*place, "system"), f"{system.name} is a Slurm system; a bundle runs where it is unpacked")
-    return replace(
+    settings = replace(
         base,
         systems=(system,),
         emulator=None,  # its checkout is on this machine
@@ -596,37 +609,40 @@ def resolve_bundle(
         kernels=choose_kernels(data["kernels"], registry, origin, (*place, "kernels"))
         if "kernels" in data
         else base.kernels,
-        sizes=tuple(sorted(data.get("sizes", base.sizes))),
+        sizes=_sizes(data["sizes"], origin, (*place, "sizes")) if "sizes" in data else base.sizes,
         variants=tuple(data.get("variants", base.variants)),
         passes=data.get("passes", base.passes),
         warmup=data.get("warmup", base.warmup),
         reps=_reps(data["reps"], registry, origin, (*place, "reps")) if "reps" in data else base.reps,
         timeout_s=float(data.get("timeout_s", base.timeout_s)),
     )
+    _check_systems(settings, sweep, origin, place if "sizes" in data else ())
+    return settings
 
 
-def _origin(files: Sequence[str | Path], overrides: Mapping[str, Any], root: Path) -> Origin:
-    paths = [root / file for file in files]
-    # Snakemake lists files of the command line first, although they win.
-    ordered = sorted(paths, key=lambda path: path != (root / "config/config.yaml"))
-    return Origin(tuple(Text(path, _shown(path, root)) for path in ordered), overrides)
+def check_file(root: Path, file: str = "config/config.yaml") -> None:
+    """Look through the text of a file before Snakemake reads it. Raises ConfigError."""
+    Text(root / file, file)
 
 
-def _shown(path: Path, root: Path) -> str:
-    return str(path.relative_to(root)) if path.is_relative_to(root) else str(path)
+def _read(
+    config: Mapping[str, Any], root: Path, files: Sequence[str | Path], overrides: Mapping[str, Any] | None
+) -> tuple[dict[str, Any], Origin]:
+    """The checked configuration, its named sweep included, and where it comes from."""
+    data, origin = sweeps.read(config, root, files, overrides or {})
+    return conform(data, "config", origin), origin
 
 
-def _resolve(config: Mapping[str, Any], registry: Mapping[str, Kernel], root: Path, origin: Origin) -> Settings:
-    data = conform(config, "config", origin)
+def _resolve(data: Mapping[str, Any], origin: Origin, registry: Mapping[str, Kernel], root: Path) -> Settings:
     if not any(not kernel.planted for kernel in registry.values()):
         raise ConfigError("kernels/suite: there is no kernel file; run from the root of the repository")
     names = [data["system"]] if isinstance(data["system"], str) else data["system"]
-    return Settings(
+    settings = Settings(
         kernels=choose_kernels(data["kernels"], registry, origin, ("kernels",)),
         planted=tuple(kernel for kernel in registry.values() if kernel.planted),
-        sizes=tuple(sorted(data["sizes"])),
+        sizes=_sizes(data["sizes"], origin, ("sizes",)),
         variants=tuple(data["variants"]),
-        archs={device: tuple(archs) for device, archs in data["archs"].items()},
+        archs=_archs(data["archs"], origin),
         host_cpu=host_cpu(data["host_cpu"]),
         passes=data["passes"],
         warmup=data["warmup"],
@@ -641,11 +657,118 @@ def _resolve(config: Mapping[str, Any], registry: Mapping[str, Kernel], root: Pa
         toolchain=_existing(data["toolchain"], root, origin),
         toolchain_dir=data.get("toolchain_dir", "results/toolchain"),
         defaults=read_defaults(),
+        selection=_selection(data, registry, root, origin),
+    )
+    _check_systems(settings, data, origin, ())
+    return settings
+
+
+def _archs(data: Mapping[str, Sequence[str]], origin: Origin) -> dict[str, tuple[str, ...]]:
+    for device, archs in data.items():
+        for index, arch in enumerate(archs):
+            if arch not in ARCHS[device]:
+                place = ("archs", device, index)
+                raise origin.error(place, f"no image can be made for {arch!r}{_near(arch, device)}")
+    return {device: tuple(archs) for device, archs in data.items()}
+
+
+def _sizes(data: Any, origin: Origin, place: Place) -> tuple[Size, ...]:
+    """The sizes: first, in ascending order and none twice, those that are the same on every device."""
+    if isinstance(data, list):
+        parsed = [parse_size(value, origin, (*place, index)) for index, value in enumerate(data)]
+    else:
+        parsed = [parse_size(data, origin, place)]
+    of_cache = [size for size in dict.fromkeys(parsed) if sizing.needs_cache(size)]
+    return (*sizing.all_elements((size for size in parsed if size not in of_cache), None), *of_cache)
+
+
+def _selection(data: Mapping[str, Any], registry: Mapping[str, Kernel], root: Path, origin: Origin) -> Selection:
+    lists: dict[str, tuple[Place, Any]] = {
+        name: (("tunings", name) if name in data["tunings"] else (name,), data["tunings"].get(name, data.get(name)))
+        for name in ("kernels", "sizes", "variants", "safety", "contraction", "block")
+    }
+    systems = [file.stem for file in (root / "config/systems").glob("*.yaml")]
+    return Selection(
+        parse_rules(data, registry, systems, origin), parse_zips(data.get("zip", ()), lists, registry, origin)
+    )
+
+
+def _check_systems(settings: Settings, data: Mapping[str, Any], origin: Origin, place: Place) -> None:
+    """Raise ConfigError if a described device has no image, or a size does not fit it.
+
+    ``place`` is where the sizes stand: () or the bundle.
+    """
+    for system in settings.systems:
+        for device, hardware in system.hardware.items():
+            if not settings.archs.get(device) or not any(device in DEVICES[name] for name in settings.variants):
+                continue  # there are no cells for it
+            for arch in system.devices[device]:
+                if arch not in settings.archs[device]:
+                    raise origin.error(
+                        ("archs", device),
+                        f"{arch}, the {device} device of system {system.name}, is not among them, so there would be no"
+                        f" image for it; add {arch}",
+                    )
+            _check_sizes(settings, system, device, hardware, data, origin, place)
+
+
+def _check_sizes(
+    settings: Settings,
+    system: System,
+    device: str,
+    hardware: Hardware,
+    data: Mapping[str, Any],
+    origin: Origin,
+    place: Place,
+) -> None:
+    """Raise ConfigError for a size of which not even one array fits a device, or that has no meaning there."""
+    written = (data["bundle"] if place else data)["sizes"]
+    places = [(*place, "sizes", index) for index in range(len(written))] if isinstance(written, list) else []
+    sizes = written if places else [written]
+    for here, value in zip(places or [(*place, "sizes")], sizes, strict=True):
+        size = parse_size(value, origin, here)
+        if sizing.needs_cache(size) and hardware.last_level_cache is None:
+            raise origin.error(
+                here,
+                f"the last-level cache of the {device} device is not known; write last_level_cache: into"
+                f" config/systems/{system.name}.yaml, for example 50 MiB",
+            )
+        try:
+            numbers = sizing.elements(size, hardware.last_level_cache)
+        except ValueError as error:
+            raise origin.error(here, str(error)) from None
+        for number in numbers:
+            _check_fits(number, "measure", settings, system, device, origin, here)
+    # A check's sizes are the same in the bundle, unless it has its own.
+    for key in ("sizes", "large"):
+        for number in getattr(settings.check, key):
+            _check_fits(number, "check", settings, system, device, origin, (*place, "check", key))
+
+
+def _check_fits(
+    number: int, kind: str, settings: Settings, system: System, device: str, origin: Origin, place: Place
+) -> None:
+    memory = system.hardware[device].memory
+    if memory is None or number * sizing.ELEMENT <= memory:
+        return
+    arch = system.devices[device][0]
+    facts = {"kind": kind, "system": system.name, "device": device, "arch": arch, "size": number}
+    if any(rule.removes(facts, system.cache(device)) for rule in settings.selection.rules):
+        return
+    raise origin.error(
+        place,
+        f"an array of {number} elements ({shown_bytes(number * sizing.ELEMENT)}) does not fit the"
+        f" {shown_bytes(memory)} of the {device} device in system {system.name}; use a smaller size, or exclude"
+        " it there (exclude:)",
     )
 
 
 def _existing(file: str, root: Path, origin: Origin) -> str:
-    if not (root / file).is_file():
+    try:
+        there = (root / file).is_file()
+    except OSError:  # too long a name
+        there = False
+    if not there:
         known = [f"config/toolchains/{path.name}" for path in (root / "config/toolchains").glob("*.yaml")]
         raise origin.error(("toolchain",), f"there is no file {file}{did_you_mean(file, known)}")
     return file

@@ -57,6 +57,7 @@ LETTERS = {
     "wrong_device": "D",
     "below_resolution": "R",
     "not_run": "N",
+    "excluded": "E",
     "no_baseline": "x",
 }
 

@@ -40,6 +40,7 @@ class Status(StrEnum):
     WRONG_DEVICE = "wrong_device"
     BELOW_RESOLUTION = "below_resolution"
     NOT_RUN = "not_run"
+    EXCLUDED = "excluded"
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,11 @@ def judge(
 ) -> Verdict:
     """The final status of a planned cell.
 
-    The first of these that applies decides: there is no record (the plan says why not, or nothing does); the worker or
-    the runner reports a failure; the device is not the one asked for; a result is wrong; a pass that is measured is too
-    short for its clock. A record has more to say than the plan: a program that could not be built is `unsupported` or
-    `build_failed` also where no device would have run it.
+    The first of these that applies decides: a rule of the configuration excludes it; there is no record (the plan says
+    why not, or nothing does); the worker or the runner reports a failure; the device is not the one asked for; a result
+    is wrong; a pass that is measured is too short for its clock. A record has more to say than the plan, unless the
+    cell is excluded: a program that could not be built is `unsupported` or `build_failed` also where no device would
+    have run it.
 
     Args:
         cell: a row of the plan.
@@ -95,8 +97,8 @@ def judge(
         references: RAJAPerf's checksums, for the cells that they cover.
         dumps: the folder that a record's `dump` is relative to.
     """
-    if record is None:
-        planned = cell.get("status_planned") or PLANNED
+    planned = cell.get("status_planned") or PLANNED
+    if record is None or planned == Status.EXCLUDED:
         if planned != PLANNED:
             return Verdict(Status(planned), str(cell.get("reason_planned") or "ruled out by the plan"))
         return Verdict(Status.NOT_RUN, "no record")

@@ -2,7 +2,7 @@
 
 It is a pure function of configuration, systems and kernels, the same on every machine, so that no checkpoint stands
 between the configuration and a measurement. A combination that a system cannot run is a cell too, `not_run` (or
-`unsupported`) with its reason.
+`unsupported`) with its reason; so is one that a rule of the configuration removes, `excluded` with the rule's reason.
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ from typing import Any
 
 from ironsweep.config import DEFAULT, Region, Settings, System
 from ironsweep.kernels import Kernel
+from ironsweep.sizes import all_elements
 from ironsweep.variants import DEVICES, EMULATED, EMULATED_ARCHS, REGIONS, RUST, part, program
+
+EXCLUDED = "excluded"
+"""The planned status of a cell that a rule of the configuration removes."""
 
 _VENDOR = {"host": "host device", "nvidia": "NVIDIA GPU", "amd": "AMD GPU"}
 _CHECK_REGION = "launch_sync"  # the only region that every variant has
@@ -78,12 +82,13 @@ class Plan:
 
     def binaries(self, kernel: str) -> list[str]:
         """What a job of ``kernel`` needs below results/bin/{kernel}, sorted: workers and what they load."""
-        own = [cell for cell in self.cells if cell.kernel == kernel]
+        own = [cell for cell in self.cells if cell.kernel == kernel and cell.status_planned != EXCLUDED]
         return sorted({program(cell.variant) for cell in own} | {cell.part for cell in own})
 
     def archs(self, kernel: str) -> list[str]:
         """Architectures for which ``kernel`` needs device images, sorted."""
-        return sorted({cell.arch for cell in self.cells if cell.kernel == kernel and cell.variant in RUST})
+        own = [cell for cell in self.cells if cell.kernel == kernel and cell.status_planned != EXCLUDED]
+        return sorted({cell.arch for cell in own if cell.variant in RUST})
 
     def describe(self) -> str:
         """How many cells there are, in words."""
@@ -160,7 +165,7 @@ def _cells(settings: Settings, system: System, kernel: Kernel) -> Iterator[Cell]
             for arch in _archs(settings, device):
                 status, reason = _why_not(settings, system, device, arch)
                 for tuning in _tunings(settings, kernel, variant, device):
-                    for parameters in _parameters(settings, kernel, variant, device, tuning):
+                    for parameters in _parameters(settings, system, kernel, variant, device, tuning):
                         identity = {
                             "kernel": kernel.name,
                             "variant": variant,
@@ -175,13 +180,40 @@ def _cells(settings: Settings, system: System, kernel: Kernel) -> Iterator[Cell]
                             "system": system.name,
                             **parameters,
                         }
-                        yield Cell(
-                            id=cell_id(identity),
-                            group=kernel.group,
-                            status_planned=status,
-                            reason_planned=reason,
-                            **identity,
-                        )
+                        if _is_there(settings, system, kernel, identity):
+                            planned = _removed(settings, system, kernel, identity) or (status, reason)
+                            yield Cell(
+                                id=cell_id(identity),
+                                group=kernel.group,
+                                status_planned=planned[0],
+                                reason_planned=planned[1],
+                                **identity,
+                            )
+
+
+def _is_there(settings: Settings, system: System, kernel: Kernel, identity: Mapping[str, Any]) -> bool:
+    """Whether lists that are walked together leave a cell."""
+    if kernel.planted or not settings.selection.zips:
+        return True
+    return settings.selection.has(_facts(identity), system.cache(identity["device"]))
+
+
+def _facts(identity: Mapping[str, Any]) -> dict[str, Any]:
+    """What rules can ask of a cell. A check's size is no value of the list of sizes that can be walked with others."""
+    facts = {name: identity[name] for name in ("kernel", "variant", "contraction")}
+    facts |= {"safety": identity["safety"]} if identity["safety"] != "none" else {}
+    facts |= {"block": identity["block"]} if identity["device"] != "host" else {}
+    return facts | ({"size": identity["size"]} if identity["kind"] == "measure" else {})
+
+
+def _removed(settings: Settings, system: System, kernel: Kernel, identity: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Planned status and reason of a cell that a rule removes; None if none does."""
+    if kernel.planted or not settings.selection.rules:
+        return None  # without the planted ones a run is unverified
+    more = {name: identity[name] for name in ("device", "arch", "region", "kind", "system", "size")}
+    facts = {**_facts(identity), **more, "group": kernel.group}
+    rule = settings.selection.removed_by(facts, system.cache(identity["device"]))
+    return (EXCLUDED, rule.reason) if rule else None
 
 
 def _archs(settings: Settings, device: str) -> tuple[str, ...]:
@@ -209,7 +241,7 @@ def _tunings(settings: Settings, kernel: Kernel, variant: str, device: str) -> I
 
 
 def _parameters(
-    settings: Settings, kernel: Kernel, variant: str, device: str, tuning: _Tuning
+    settings: Settings, system: System, kernel: Kernel, variant: str, device: str, tuning: _Tuning
 ) -> Iterator[dict[str, Any]]:
     """What differs between the cells of one tuning on one device: first what is checked, then what is measured."""
     checks = list(_checks(settings, kernel, device, tuning))
@@ -228,7 +260,7 @@ def _parameters(
     for region, wanted in settings.regions.items():
         if region not in REGIONS[variant] or not _is_timed(wanted, tuning):
             continue
-        for size in settings.sizes:
+        for size in all_elements(settings.sizes, system.cache(device)):
             if wanted.max_size is None or size <= wanted.max_size:
                 yield {
                     "kind": "measure",

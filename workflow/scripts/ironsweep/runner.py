@@ -409,7 +409,9 @@ def _still_valid(record: Record, hashes: Record, timeout_s: float, dump: Path | 
     if any(record.get(name) != value for name, value in hashes.items()):
         return False
     # What could not run may be able to now: another device, a checkout of the emulator.
-    if record.get("status") in ("wrong_device", "not_run", "unsupported") or "(SIGKILL)" in str(record.get("message")):
+    if record.get("status") in ("wrong_device", "not_run", "unsupported", "excluded"):
+        return False
+    if "(SIGKILL)" in str(record.get("message")):
         return False
     if record.get("status") == "timeout" and record.get("timeout_s", 0) < timeout_s:
         return False
@@ -643,7 +645,8 @@ class Run:
     def _record(self, point: Point, order: int) -> Record:
         """The record of a point: from the plan, from the note of a failed build, or from a worker."""
         started, clock = _now(), time.monotonic()
-        note = self.programs.note(point)
+        # For what is excluded nothing was built.
+        note = None if point["status_planned"] == "excluded" else self.programs.note(point)
         if note:
             answer: Record = {"status": note[0], "message": note[1]}
         elif not self._is_measured(point):

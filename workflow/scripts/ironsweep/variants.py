@@ -24,6 +24,19 @@ REGIONS: Mapping[str, tuple[str, ...]] = {
     "hip": ("kernel", "launch_sync"),
 }
 
+# Architectures for which LLVM can make device code; for another there is no image.
+_NVIDIA = (60, 61, 62, 70, 72, 75, 80, 86, 87, 89, 90, "90a", 100, "100a", 101, "101a", 103, "103a", 120, "120a", 121)
+_AMD = (
+    *(900, 906, 908, "90a", 942, 950),
+    *(1010, 1011, 1012, 1030, 1031, 1032, 1033, 1034, 1035, 1036),
+    *(1100, 1101, 1102, 1103, 1150, 1151, 1152, 1153, 1200, 1201),
+)
+ARCHS: Mapping[str, tuple[str, ...]] = {
+    "host": ("host",),
+    "nvidia": tuple(f"sm_{name}" for name in _NVIDIA),
+    "amd": tuple(f"gfx{name}" for name in _AMD),
+}
+
 EMULATED = "amd_emulated"
 EMULATED_ARCHS = ("gfx90a", "gfx942")
 
