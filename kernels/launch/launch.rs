@@ -204,7 +204,11 @@ impl<const COUNT: usize, const BORDER: usize> Strip<COUNT, BORDER> {
     /// Calls `store` for each item with what `value` gives for it: with the values of all items at hand, so that no load
     /// waits for a store.
     #[inline(always)]
-    pub(crate) fn each_value<T>(self, value: impl Fn(Item2<BORDER>) -> T + Copy, store: impl Fn(Item2<BORDER>, T)) {
+    pub(crate) fn each_value<T: Copy>(
+        self,
+        value: impl Fn(Item2<BORDER>) -> T + Copy,
+        store: impl Fn(Item2<BORDER>, T),
+    ) {
         if device::ITEM_BY_ITEM {
             let item = Item2::new(self.column, self.row);
             return store(item, value(item));
@@ -213,9 +217,10 @@ impl<const COUNT: usize, const BORDER: usize> Strip<COUNT, BORDER> {
         if let (Some(first), Some(_)) = (self.item(0), self.item(COUNT - 1)) {
             let item = |number| Item2::new(first.column() + number * self.step, self.row);
             let values: [T; COUNT] = core::array::from_fn(|number| value(item(number)));
+            // Index by index, as in `Team::fold`.
             let mut number = 0;
-            for value in values {
-                store(item(number), value);
+            while number < COUNT {
+                store(item(number), values[number]);
                 number += 1;
             }
         } else {
@@ -317,6 +322,7 @@ impl Team {
 
     /// The sum over this thread's share, of which several elements are on their way at once.
     #[inline(always)]
+    #[allow(clippy::modulo_one, reason = "a GPU has one sum")]
     fn fold(&self, value: impl Fn(Item) -> f64) -> f64 {
         const { assert!(device::LOADS.is_multiple_of(device::SUMS)) };
         let value = |index| value(Item(index, PhantomData));
