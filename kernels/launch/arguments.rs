@@ -21,7 +21,7 @@ use core::marker::PhantomData;
 use core::ops::Index;
 
 use crate::device;
-use crate::launch::{Dimensions, Group, Item, Item2, Numbered, Seat, Strip};
+use crate::launch::{Dimensions, Group, Item, Item2, Member, Numbered, Seat, Strip};
 
 /// A type that arrays are made of.
 ///
@@ -300,6 +300,7 @@ impl<T: Element, const WIDTH: usize, const COUNT: usize> Rows<T, WIDTH, COUNT> {
         const {
             let whole = (WIDTH * size_of::<T>()).is_multiple_of(WIDE);
             assert!(whole, "rows of this length do not begin at multiples of 16 bytes");
+            assert!(WIDTH <= WIDEST && COUNT <= WIDEST, "the table is too large");
         }
         Self { pointer: pointer.cast() }
     }
@@ -737,7 +738,7 @@ impl<T: Element, const COUNT: usize> OutGroup<T, COUNT> {
 
     /// Writes element `number` of the member.
     #[inline(always)]
-    pub fn set(&self, member: &Seat, number: usize, value: T) {
+    pub fn set(&self, member: &Member, number: usize, value: T) {
         // SAFETY: as above, and no reference to an element exists.
         unsafe { *self.element(member, number) = value }
     }

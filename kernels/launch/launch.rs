@@ -121,6 +121,12 @@ unsafe impl Shape for Item {
     }
 }
 
+/// Items of one thread: so few that no number computed with them overflows.
+const fn limited(items: usize) -> usize {
+    assert!(1 <= items && items <= 1 << 10, "a thread has between 1 and 1024 items");
+    items
+}
+
 /// Elements after which a line of memory begins, in a plane of numbers of 64 bits: 128 bytes. Threads that write side by
 /// side begin with one, because memory that is written in part has to be read first.
 pub const LINE: usize = 16;
@@ -178,7 +184,7 @@ pub struct Strip<const COUNT: usize, const BORDER: usize = 0> {
 // SAFETY: `strips` hands out the first places of strips, which are apart by what a workgroup has threads along x, and the next
 // workgroup's begin behind the last. Places that are no items are left out.
 unsafe impl<const COUNT: usize, const BORDER: usize> Shape for Strip<COUNT, BORDER> {
-    const LAYOUT: Layout = Layout::Plane(COUNT);
+    const LAYOUT: Layout = Layout::Plane(limited(COUNT));
 
     fn block(threads: usize) -> [usize; 3] {
         Item2::<BORDER>::block(threads)
@@ -187,7 +193,7 @@ unsafe impl<const COUNT: usize, const BORDER: usize> Shape for Strip<COUNT, BORD
     #[inline(always)]
     unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
         let (step, width) = (device::threads(dimensions, 0), dimensions.items[0]);
-        place.strips(dimensions, COUNT, BORDER, move |column, row| {
+        place.strips(dimensions, const { limited(COUNT) }, BORDER, move |column, row| {
             body(Self { column, row, step, width, not_send: PhantomData });
         });
     }
@@ -242,7 +248,7 @@ pub struct Item3<const DEPTH: usize = 1>(usize, NotSend);
 
 // SAFETY: `volume` hands out each triple once, and each has a number of its own.
 unsafe impl<const DEPTH: usize> Shape for Item3<DEPTH> {
-    const LAYOUT: Layout = Layout::Volume(DEPTH);
+    const LAYOUT: Layout = Layout::Volume(limited(DEPTH));
 
     fn block(threads: usize) -> [usize; 3] {
         [32, threads / 32, 1]
@@ -251,7 +257,9 @@ unsafe impl<const DEPTH: usize> Shape for Item3<DEPTH> {
     #[inline(always)]
     unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
         let [width, height, _] = dimensions.items;
-        place.volume(dimensions, DEPTH, move |x, y, z| body(Self(x + width * (y + height * z), PhantomData)));
+        place.volume(dimensions, const { limited(DEPTH) }, move |x, y, z| {
+            body(Self(x + width * (y + height * z), PhantomData))
+        });
     }
 }
 
@@ -374,6 +382,7 @@ unsafe impl<const MEMBERS: usize, const SHARED: usize> Shape for Group<MEMBERS, 
 
     #[inline(always)]
     unsafe fn each(dimensions: Dimensions, place: Place, body: impl Fn(Self)) {
+        const { assert!(SHARED <= 1024, "a workgroup shares at most 1024 numbers") };
         place.groups::<SHARED>(dimensions, move |index, tile| body(Self { index, place, tile, used: 0 }));
     }
 }

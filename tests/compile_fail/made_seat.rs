@@ -1,4 +1,4 @@
-//! A seat made by hand, to write in another's place.
+//! A seat made by hand, to read in another's place.
 // error: fields `group`, `members`, `index` and `not_send` of struct `ironsweep::launch::Seat` are private
 
 kernel! {
@@ -18,6 +18,6 @@ impl Launch for Arguments {
             index: group.index(),
             not_send: core::marker::PhantomData,
         };
-        self.m.set(&seat, 0, self.b[0]);
+        let _ = self.m.get(&seat, 0) + self.b[0];
     }
 }

@@ -1,5 +1,5 @@
 //! A member writes in another's place.
-// error: expected `&Seat`, found `usize`
+// error: expected `&Member`, found `usize`
 
 kernel! {
     fn compile_fail(n) as struct Arguments {

@@ -124,10 +124,11 @@ impl Runtime for Liboffload {
         }
         for (position, values) in problem.values.iter().enumerate() {
             let size = values.bytes().len();
-            let allocate = |kind, wanted| if wanted { self.allocate(kind, size) } else { Ok(null_mut()) };
-            let pointer = allocate(ALLOC_TYPE_DEVICE, size > 0)?;
-            let staging = allocate(ALLOC_TYPE_HOST, problem.sums.contains(&position))?;
-            self.memory.push(Memory { pointer, size, kept: null_mut(), staging });
+            let pointer = if size == 0 { null_mut() } else { self.allocate(ALLOC_TYPE_DEVICE, size)? };
+            self.memory.push(Memory { pointer, size, kept: null_mut(), staging: null_mut() });
+            if problem.sums.contains(&position) {
+                self.memory[position].staging = self.allocate(ALLOC_TYPE_HOST, size)?;
+            }
         }
         let program = self.programs[&self.image];
         let mut kernels = Vec::new();

@@ -158,6 +158,7 @@ impl Builder<'_> {
         check_block(L::At::LAYOUT, block)?;
         check_items(L::At::LAYOUT, items)?;
         let grid = grid(L::At::LAYOUT, items, block, self.device.multiprocessors)?;
+        check_work_items(&self.device.vendor, grid, block)?;
         let reach = self.note(&uses)?;
         let dimensions = Dimensions { items, grid: grid[0], block: Dimensions::packed(block) };
         check_lengths(&uses, dimensions, reach)?;
@@ -213,7 +214,7 @@ impl Builder<'_> {
                 Role::Write => &mut self.schedule.changed,
                 Role::Sum => &mut self.schedule.sums,
                 Role::Distinct => {
-                    reach = check_distinct(&self.values[*datum], range.clone(), *first)
+                    reach = check_distinct(&self.values[*datum], range.clone(), *first, self.longest())
                         .map_err(|mistake| format!("{}: {mistake}", self.data[*datum].name))?;
                     self.distinct.push(*datum);
                     continue;
@@ -225,6 +226,11 @@ impl Builder<'_> {
             }
         }
         Ok(reach)
+    }
+
+    /// Elements of the longest array.
+    fn longest(&self) -> usize {
+        self.values.iter().map(Values::len).max().unwrap_or_default()
     }
 
     /// A list that some launch writes: that its indices were different says nothing then.
@@ -285,6 +291,15 @@ fn check_block(layout: Layout, block: [usize; 3]) -> Result<(), String> {
     }
 }
 
+/// Whether a device can count the launch's threads: AMD's packets hold their number along an axis in 32 bits.
+fn check_work_items(vendor: &str, grid: [usize; 3], block: [usize; 3]) -> Result<(), String> {
+    let too_many = |axis: usize| grid[axis] * block[axis] > u32::MAX as usize;
+    match vendor.starts_with("amd") && (0..3).any(too_many) {
+        true => Err(format!("{grid:?} workgroups of {block:?} threads are more than an AMD device can count")),
+        false => Ok(()),
+    }
+}
+
 /// Whether the items are so few that no size computed with them overflows in device code.
 fn check_items(layout: Layout, items: [usize; 3]) -> Result<(), String> {
     let all = items.iter().try_fold(1, |product: usize, number| product.checked_mul(*number));
@@ -337,8 +352,9 @@ fn check_aligned(uses: &[Use]) -> Result<(), String> {
     Ok(())
 }
 
-/// Whether all indices in a part of a list are different and none is less than `first`; how far they reach from there.
-fn check_distinct(list: &Values, range: Range<usize>, first: usize) -> Result<usize, String> {
+/// Whether all indices in a part of a list are different, none is less than `first` and each names an element of an array of
+/// `longest`; how far they reach from the first.
+fn check_distinct(list: &Values, range: Range<usize>, first: usize, longest: usize) -> Result<usize, String> {
     let indices: Box<dyn Iterator<Item = i64>> = match list {
         Values::I32(list) => Box::new(list[range].iter().map(|&index| index.into())),
         Values::I64(list) => Box::new(list[range].iter().copied()),
@@ -348,6 +364,9 @@ fn check_distinct(list: &Values, range: Range<usize>, first: usize) -> Result<us
     for index in indices {
         let counted = usize::try_from(index).ok().and_then(|index| index.checked_sub(first));
         let counted = counted.ok_or_else(|| format!("the index {index} is less than {first}"))?;
+        if counted >= longest {
+            return Err(format!("the index {index} lies beyond every array"));
+        }
         let (word, bit) = (counted / 64, 1 << (counted % 64));
         if word >= seen.len() {
             seen.resize(word + 1, 0);
@@ -468,13 +487,23 @@ mod tests {
     }
 
     #[test]
+    fn amd_counts_threads_in_32_bits() {
+        let grid = [1 << 24, 1, 1];
+        assert!(check_work_items("amd", grid, [255, 1, 1]).is_ok());
+        assert!(check_work_items("amd", grid, [256, 1, 1]).is_err());
+        assert!(check_work_items("nvidia", grid, [256, 1, 1]).is_ok());
+    }
+
+    #[test]
     fn indices_are_different() {
         let list = Values::I32(vec![3, 64, 3, -1]);
-        assert_eq!(check_distinct(&list, 0..2, 0), Ok(65));
-        assert_eq!(check_distinct(&list, 0..2, 3), Ok(62));
-        assert!(check_distinct(&list, 0..2, 4).is_err());
-        assert!(check_distinct(&list, 0..3, 0).is_err());
-        assert!(check_distinct(&list, 3..4, 0).is_err());
-        assert!(check_distinct(&Values::F64(vec![1.0]), 0..1, 0).is_err());
+        assert_eq!(check_distinct(&list, 0..2, 0, 65), Ok(65));
+        assert_eq!(check_distinct(&list, 0..2, 3, 65), Ok(62));
+        assert!(check_distinct(&list, 0..2, 0, 64).is_err());
+        assert!(check_distinct(&Values::I64(vec![1 << 62]), 0..1, 0, 65).is_err());
+        assert!(check_distinct(&list, 0..2, 4, 65).is_err());
+        assert!(check_distinct(&list, 0..3, 0, 65).is_err());
+        assert!(check_distinct(&list, 3..4, 0, 65).is_err());
+        assert!(check_distinct(&Values::F64(vec![1.0]), 0..1, 0, 65).is_err());
     }
 }

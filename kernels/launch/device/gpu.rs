@@ -96,7 +96,6 @@ impl Place {
     /// The workgroup's own item, with its shared memory.
     #[inline(always)]
     pub fn groups<const SHARED: usize>(self, dimensions: Dimensions, body: impl Fn(usize, *mut f64)) {
-        const { assert!(SHARED <= 1024, "a workgroup shares at most 1024 numbers") };
         let group = block_id(0) as usize;
         if group < dimensions.items[0] {
             body(group, if SHARED <= 256 { ironsweep_tile_256_f64() } else { ironsweep_tile_1024_f64() });
