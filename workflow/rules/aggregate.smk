@@ -19,7 +19,7 @@ rule golden:
         plan="results/plan/cells.csv",
         imported=expand("results/imported/{name}.jsonl", name=IMPORTS),
         script="workflow/scripts/golden.py",
-        sources=files_in("workflow/scripts/ironsweep", "checksum.py", "golden.py", "golden/*.py"),
+        sources=files_in("workflow/scripts/ironsweep", "checksum.py", "golden/*.py"),
     output:
         update("results/golden/{kernel}.json"),
     log:
@@ -36,27 +36,27 @@ rule golden:
 rule aggregate:
     input:
         plan="results/plan/cells.csv",
-        records=[f"results/records/{system}/{kernel}.jsonl" for system, kernel in PLAN.by_job],
+        records=[str(entry.records) for entry in INDEX.batches],
         imported=expand("results/imported/{name}.jsonl", name=IMPORTS),
         golden=expand("results/golden/{kernel}.json", kernel=KERNELS),
         references="workflow/resources/rajaperf_reference_checksums.csv",
         codegen=[
             f"results/codegen/{kernel.name}/{arch}-{safety}-{contraction}.json"
             for kernel in SETTINGS.all_kernels
-            for arch in PLAN.archs(kernel.name)
+            for arch in INDEX.archs.get(kernel.name, ())
             for safety in SAFETIES
             for contraction in CONTRACTIONS
         ],
         script="workflow/scripts/aggregate.py",
         sources=files_in(
             "workflow/scripts/ironsweep",
-            *("checksum.py", "golden.py", "golden/*.py"),
+            *("checksum.py", "golden/*.py"),
             *(f"{module}.py" for module in ("judge", "planned", "records", "statistics", "tables")),
         ),
     output:
         expand(
             "results/tables/{table}.{format}",
-            table=["cells", "ratios", "codegen", "problems"],
+            table=["cells", "ratios", "noise", "codegen", "problems"],
             format=["csv", "parquet"],
         ),
     log:

@@ -30,9 +30,7 @@ if BUNDLE_PLAN:
         input:
             points=rules.bundle_points.output,
             binaries=[
-                f"results/bin/{kernel.name}/{file}"
-                for kernel in BUNDLE_SETTINGS.all_kernels
-                for file in BUNDLE_PLAN.binaries(kernel.name)
+                f"results/bin/{file}" for files in BUNDLE_PLAN.binaries.values() for file in files
             ],
             runtime="results/toolchain/runtime/run",
             toolchain="results/toolchain/toolchain.json",

@@ -7,7 +7,7 @@ from pathlib import Path
 # Scripts find the package beside them; the rules find it here.
 sys.path.insert(0, str(Path(workflow.basedir) / "workflow" / "scripts"))
 
-from ironsweep import build
+from ironsweep import batches, build
 from ironsweep import config as configuration
 from ironsweep import plan as planning
 from ironsweep.config import slurm_resources
@@ -20,8 +20,9 @@ ROOT = Path(workflow.basedir)
 
 # Before Snakemake reads them: what YAML and the command line's parser change or drop can be seen in the text only.
 try:
-    configuration.check_file(ROOT)
-    check_arguments(sys.argv[1:])
+    if not workflow.remote_exec:  # in a job it was looked at already
+        configuration.check_file(ROOT)
+        check_arguments(sys.argv[1:])
 except UserError as error:
     sys.exit(f"ironsweep: {error}")
 
@@ -48,13 +49,20 @@ except UserError as error:
     sys.exit(f"ironsweep: {error}")
 
 SYSTEMS = {system.name: system for system in SETTINGS.systems}
-PLAN = planning.make(SETTINGS)
-BUNDLE_PLAN = planning.only_runnable(planning.make(BUNDLE_SETTINGS)) if BUNDLE_SETTINGS else None
+
+# Jobs read the plan that they were submitted from. Only the process that was started by a person makes one.
+try:
+    INDEX = batches.load(Path.cwd()) if not workflow.is_main_process else None
+    INDEX = INDEX or batches.current(SETTINGS, Path.cwd(), planning.make, write=workflow.is_main_process)
+    BUNDLE_PLAN = planning.only_runnable(planning.make(BUNDLE_SETTINGS)) if BUNDLE_SETTINGS else None
+except UserError as error:
+    sys.exit(f"ironsweep: {error}")
 
 
 wildcard_constraints:
     system=r"[\w-]+",
     kernel=r"[A-Z]\w+",
+    batch=r"[0-9a-f]{16}",
 
 
 def files_in(folder, *patterns):

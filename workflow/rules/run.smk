@@ -1,24 +1,40 @@
-# Where numbers come from: one job a system and kernel runs all of its points and writes a record for each.
+# Where numbers come from: one job a batch runs all of its points and writes a record for each.
 #
 # A kernel that fails to build, crashes or hangs is a result (a record with its status, exit code 0). Any other exit
 # code is a failure of the infrastructure, which the Slurm profile tries again; what was measured until then stays in
-# the journal and is taken over, as are records of earlier runs whose program, part and toolchain are still the same.
+# the journals and is taken over, as are records of earlier runs whose program, part and toolchain are still the same.
 
 
-rule run_kernel:
+# What a batch depends on: the content of programs, so that one that was built anew and is the same changes nothing.
+rule program:
     input:
-        points="results/plan/{system}/{kernel}.points.jsonl",
-        binaries=lambda wildcards: [
-            f"results/bin/{wildcards.kernel}/{file}" for file in PLAN.binaries(wildcards.kernel)
+        lambda wildcards: [
+            f"results/bin/{file}" for file in INDEX.binaries["{kernel}/{variant}-{arch}".format(**wildcards)]
         ],
+    output:
+        "results/bin/{kernel}/{variant}-{arch}.sha256",
+    log:
+        "results/logs/program/{kernel}/{variant}-{arch}.log",
+    localrule: True
+    conda:
+        "../envs/ironsweep.yaml"
+    message:
+        "{wildcards.kernel}, {wildcards.variant} for {wildcards.arch} is built"
+    shell:
+        "sha256sum {input} > {output} 2> {log}"
+
+
+rule run_batch:
+    input:
+        batch="results/plan/batches/{batch}.jsonl",
+        programs=lambda wildcards: [f"results/bin/{program}.sha256" for program in INDEX.entry(wildcards.batch).programs],
         runtime="results/toolchain/runtime/run",
         toolchain="results/toolchain/toolchain.json",
-        runner="workflow/scripts/ironsweep/runner.py",
     output:
-        records="results/records/{system}/{kernel}.jsonl",
-        dumps=directory("results/dumps/{system}/{kernel}"),
+        records="results/records/{system}/{batch}.jsonl",
+        dumps=directory("results/dumps/{system}/{batch}"),
     log:
-        "results/logs/run/{system}/{kernel}.log",
+        "results/logs/run/{system}/{batch}.log",
     conda:
         "../envs/ironsweep.yaml"
     # Locally all cores, so that nothing runs beside a measurement.
@@ -31,16 +47,20 @@ rule run_kernel:
         qos=configuration.resource_of(SYSTEMS, "qos"),
         slurm_extra=configuration.resource_of(SYSTEMS, "slurm_extra"),
         mem_mb=configuration.resource_of(SYSTEMS, "mem_mb"),
-        runtime=configuration.resource_of(SYSTEMS, "runtime"),
+        runtime=lambda wildcards, attempt: batches.minutes_of(
+            INDEX.entry(wildcards.batch), SYSTEMS[wildcards.system], attempt
+        ),
     params:
-        journal="results/journal/{system}/{kernel}.jsonl",
+        journal="results/journal/{system}/{batch}",
+        earlier=lambda wildcards: batches.journals_before(INDEX.entry(wildcards.batch)),
         timeout_s=SETTINGS.timeout_s,
         emulator=(
             f"--emulator 'python -m ironsweep.emulator --checkout {SETTINGS.emulator}'" if SETTINGS.emulator else ""
         ),
     message:
-        "Measuring {wildcards.kernel} on {wildcards.system}"
+        "Measuring batch {wildcards.batch} on {wildcards.system}"
     shell:
-        "PYTHONPATH=workflow/scripts python -m ironsweep.runner --points {input.points} --bin results/bin"
+        "PYTHONPATH=workflow/scripts python -m ironsweep.batch --batch {input.batch} --bin results/bin"
         " --runtime {input.runtime} --toolchain {input.toolchain} --threads {threads} --timeout {params.timeout_s}"
-        " {params.emulator} --journal {params.journal} --dumps {output.dumps} --out {output.records} --log {log}"
+        " {params.emulator} --journal {params.journal} {params.earlier} --dumps {output.dumps} --out {output.records}"
+        " --log {log}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 
+from ironsweep.batches import Entry, Index
 from ironsweep.config import Settings
 from ironsweep.plan import EXCLUDED, Cell, Plan
 
@@ -19,6 +20,21 @@ def report(plan: Plan, settings: Settings) -> str:
     unused = [rule for rule in settings.selection.rules if rule.reason not in reasons]
     notes = [f"{rule.place}: no cell is excluded by this rule" for rule in unused]
     return "\n".join([*lines, *notes, plan.describe()])
+
+
+def batches_report(index: Index) -> str:
+    """The batches by system and device: how many, of how many points, and how long they are estimated to take."""
+    kinds: dict[tuple[str, str], list[Entry]] = {}
+    for entry in index.batches:
+        kinds.setdefault((entry.system, entry.device), []).append(entry)
+    lines = [
+        f"{system}, {device}: {len(own)} {'batch' if len(own) == 1 else 'batches'} with"
+        f" {sum(entry.points for entry in own):,} points on {own[0].lanes} {'lane' if own[0].lanes == 1 else 'lanes'},"
+        f" estimated {sum(entry.seconds for entry in own) / 60:.0f} minutes one after another,"
+        f" the longest {max(entry.seconds for entry in own) / 60:.1f}"
+        for (system, device), own in sorted(kinds.items())
+    ]
+    return "\n".join([*lines, *(f"packed: {words}" for words in index.words)])
 
 
 def _of_system(plan: Plan, system: str) -> Iterator[str]:

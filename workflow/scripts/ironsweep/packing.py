@@ -210,7 +210,7 @@ def grouped(cells: Iterable[Cell], costs: Mapping[str, Costs], seed: int) -> lis
     found: dict[tuple[str, ...], list[Cell]] = {}
     for cell in cells:
         if cell.status_planned == "planned":
-            found.setdefault(_compared(cell), []).append(cell)
+            found.setdefault(compared(cell), []).append(cell)
     return [_group(" ".join(key), found[key], costs[key[0]], seed) for key in sorted(found)]
 
 
@@ -225,7 +225,7 @@ def twin(cell_id: str) -> str:
     return digest(f"{cell_id}:A/A")
 
 
-def _compared(cell: Cell) -> tuple[str, ...]:
+def compared(cell: Cell) -> tuple[str, ...]:
     """What cells have in common that are compared."""
     place = (cell.system, cell.device, cell.arch, cell.kernel)
     return (*place, cell.kind, f"{cell.size} elements", f"{cell.data} data", cell.region)

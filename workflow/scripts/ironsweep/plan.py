@@ -13,7 +13,7 @@ import io
 import itertools
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import Any
@@ -58,6 +58,16 @@ class Cell:
     status_planned: str
     reason_planned: str
 
+    @property
+    def program(self) -> str:
+        """What runs it, as `KERNEL/VARIANT-ARCH`."""
+        return f"{self.kernel}/{self.variant}-{self.arch}"
+
+    @property
+    def files(self) -> tuple[str, str]:
+        """The worker below results/bin, and what it loads for this cell."""
+        return f"{self.kernel}/{program(self.variant)}", f"{self.kernel}/{self.part}"
+
     def point(self) -> dict[str, Any]:
         """The cell as a line of a points file; ``dump`` is a file name, or None where nothing is dumped."""
         return {**vars(self), "dump": f"{self.id}.f64" if self.data == "random" else None}
@@ -73,17 +83,13 @@ class Plan:
     cells: tuple[Cell, ...]
 
     @cached_property
-    def by_job(self) -> Mapping[tuple[str, str], tuple[Cell, ...]]:
-        """Cells by (system, kernel): what one job measures."""
-        jobs: dict[tuple[str, str], list[Cell]] = {}
+    def binaries(self) -> Mapping[str, Sequence[str]]:
+        """The files below results/bin of which each `Cell.program` consists, sorted: workers and what they load."""
+        found: dict[str, set[str]] = {}
         for cell in self.cells:
-            jobs.setdefault((cell.system, cell.kernel), []).append(cell)
-        return {key: tuple(cells) for key, cells in jobs.items()}
-
-    def binaries(self, kernel: str) -> list[str]:
-        """What a job of ``kernel`` needs below results/bin/{kernel}, sorted: workers and what they load."""
-        own = [cell for cell in self.cells if cell.kernel == kernel and cell.status_planned != EXCLUDED]
-        return sorted({program(cell.variant) for cell in own} | {cell.part for cell in own})
+            if cell.status_planned != EXCLUDED:
+                found.setdefault(cell.program, set()).update(cell.files)
+        return {name: sorted(files) for name, files in sorted(found.items())}
 
     def archs(self, kernel: str) -> list[str]:
         """Architectures for which ``kernel`` needs device images, sorted."""
@@ -106,17 +112,9 @@ class Plan:
         table.writerows(vars(cell) for cell in self.cells)
         return text.getvalue()
 
-    def points(self, system: str, kernel: str) -> str:
-        """Lines of the points file of one job."""
-        return _lines(self.by_job[system, kernel])
-
     def all_points(self) -> str:
         """Lines of a points file with every cell."""
-        return _lines(self.cells)
-
-
-def _lines(cells: Iterable[Cell]) -> str:
-    return "".join(f"{json.dumps(cell.point())}\n" for cell in cells)
+        return "".join(f"{json.dumps(cell.point())}\n" for cell in self.cells)
 
 
 def digest(text: str) -> str:
