@@ -127,7 +127,7 @@ def test_jobs_of_an_earlier_start_here_are_cancelled_and_no_others(
 
 def test_it_goes_on_when_they_are_gone(fake: FakeSlurm, tmp_path: Path, said: list[str]) -> None:
     fake.has(*(job(number, tmp_path) for number in range(250)))
-    assert len(end_orphans(tmp_path, said.append, patience=QUICK)) == 250
+    assert len(end_orphans(tmp_path, said.append, patience=QUICK) or []) == 250
     assert [len(call) for call in fake.calls("scancel")] == [100, 100, 50]
     assert "0, 1, 2, 3, 4, 5, 6, 7 and 242 more" in said[0]
     assert end_orphans(tmp_path, said.append, patience=QUICK) == []
@@ -152,7 +152,7 @@ def test_the_prefix_is_the_profiles(
 def test_a_controller_that_restarts_is_waited_for(fake: FakeSlurm, tmp_path: Path, said: list[str]) -> None:
     fake.has(job(1, tmp_path))
     fake.fails(3)
-    assert [job.id for job in end_orphans(tmp_path, said.append, patience=QUICK)] == ["1"]
+    assert [job.id for job in end_orphans(tmp_path, said.append, patience=QUICK) or []] == ["1"]
     assert len(said) == 2
     assert "Unable to contact slurm controller" in said[0]
 
@@ -194,7 +194,7 @@ def test_without_slurm_only_a_start_that_needs_it_stops(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, said: list[str]
 ) -> None:
     monkeypatch.setenv("PATH", os.devnull)
-    assert end_orphans(tmp_path, said.append, needed=False) == []
+    assert end_orphans(tmp_path, said.append, needed=False) is None
     assert said == []
     with pytest.raises(UserError, match="there is no squeue on PATH"):
         end_orphans(tmp_path, said.append)
@@ -204,9 +204,9 @@ def test_a_local_start_ends_orphans_too_but_does_not_wait_for_slurm(
     fake: FakeSlurm, tmp_path: Path, said: list[str]
 ) -> None:
     fake.has(job(1, tmp_path))
-    assert len(end_orphans(tmp_path, said.append, needed=False, patience=QUICK)) == 1
+    assert end_orphans(tmp_path, said.append, needed=False, patience=QUICK) == [job(1, tmp_path)]
     fake.fails(10**6)
-    assert end_orphans(tmp_path, said.append, needed=False, patience=QUICK) == []
+    assert end_orphans(tmp_path, said.append, needed=False, patience=QUICK) is None
     assert "is not known" in said[-1]
 
 

@@ -33,7 +33,23 @@ def planned():
     return progress.PlannedIndex([progress.PlannedBatch("b", "s", "host", {POINTS}, 1.0)], {POINTS})
 
 
+rule all:
+    input:
+        "results/records/s/b.jsonl",
+
+
+# Snakemake reads the workflow again to run this.
+rule prepare:
+    output:
+        "prepared",
+    localrule: True
+    run:
+        open(output[0], "w").close()
+
+
 rule run_batch:
+    input:
+        "prepared",
     output:
         "results/records/s/b.jsonl",
     log:
@@ -217,10 +233,11 @@ def test_at_the_end_there_are_a_table_and_the_reasons_of_failures(folder: Folder
     (folder.path / "go").touch()
     code, said = folder.ends(folder.start(*LOCAL))
     assert code == 0
-    table = [" ".join(line.split()) for line in said.partition("ironsweep: \n")[2].splitlines()]
-    assert table[:2] == ["cells ok crashed all", f"s {POINTS - 1} 1 {POINTS}"]
-    assert table[2].startswith(f"{POINTS} of {POINTS} cells in ")
-    assert "% )" not in said  # no lines for a terminal
+    first, _, table = said.partition(f"ironsweep: {POINTS} of {POINTS} cells in ")[2].partition("\n")
+    assert first.endswith(", 1 of 1 batches done")
+    lines = [" ".join(line.split()) for line in table.splitlines()]
+    assert lines[:2] == ["cells ok crashed all", f"s {POINTS - 1} 1 {POINTS}"]
+    assert "cells (" not in said  # that is for a terminal
 
     code, said = folder.ends(folder.start(*LOCAL))
     assert (code, "cells" in said) == (0, False)
@@ -255,7 +272,8 @@ def test_through_slurm_orphans_are_ended_before_anything_is_submitted(folder: Fo
     (slurm / "queue").write_text(orphan)
     folder.environment["PATH"] = f"{slurm}:{folder.environment['PATH']}"
     shutil.copytree(REPOSITORY / "profiles/slurm", folder.path / "profiles/slurm")
-    code, said = folder.ends(folder.start("--profile", "profiles/slurm", "--retries", "0"))
+    quick = ("--seconds-between-status-checks", "1", "--slurm-init-seconds-before-status-checks", "1")
+    code, said = folder.ends(folder.start("--profile", "profiles/slurm", "--retries", "0", *quick))
     calls = [json.loads(line) for line in (slurm / "calls").read_text().splitlines()]
     order = [call[0] for call in calls if call[0] in ("scancel", "sbatch")]
     assert order == ["scancel", "sbatch"], said
@@ -266,3 +284,12 @@ def test_through_slurm_orphans_are_ended_before_anything_is_submitted(folder: Fo
         "ironsweep: batch b on s failed: Slurm refused it: sbatch: error: Batch job submission failed: Invalid qos"
     )
     assert said.count(refused) == 1
+
+    # A start that submits nothing itself looks, too, as long as jobs may be left; then it knows that there are none.
+    (slurm / "queue").write_text(orphan)
+    (folder.path / "go").touch()
+    code, said = folder.ends(folder.start(*LOCAL))
+    assert (code, "cancelling Slurm job 17" in said) == (0, True)
+    (slurm / "queue").write_text(orphan)
+    code, said = folder.ends(folder.start(*LOCAL, "--forceall"))
+    assert (code, "Slurm job" in said) == (0, False)

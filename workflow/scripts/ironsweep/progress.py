@@ -420,11 +420,11 @@ class Display(threading.Thread):
 
 
 def summary(sweep: Sweep, seconds: float, allocations: int) -> str:
-    """What there is at the end: the table, the time that this run took, and the Slurm jobs that it used."""
+    """What there is at the end: the time that this run took, the Slurm jobs that it used, and the table."""
     counts = sweep.counts()
     done = sum(sum(own.values()) for own in counts.values())
     words = [f"{_number(done)} of {_number(sweep.index.cells)} cells in {duration(seconds)}"]
     if allocations:
         words.append(f"{_number(allocations)} Slurm job{'' if allocations == 1 else 's'}")
     words.append(f"{sweep.done} of {len(sweep.index.batches)} batches done")
-    return f"{table(counts)}\n{', '.join(words)}"
+    return f"{', '.join(words)}\n{table(counts)}"

@@ -22,6 +22,9 @@ from ironsweep.errors import UserError
 
 LOCK = Path("results/.lock")
 
+SUBMITTING = Path("results/.slurm")
+"""There from the first Slurm job of a start until a start has ended well: as long as jobs may be in the queue."""
+
 # Options of snakemake with which no job runs and no result is removed.
 LOOKING = (
     "containerize",
@@ -133,8 +136,10 @@ class Session:
 
     def _end_orphans(self) -> None:
         through_slurm = self._workflow.executor_plugin.name == "slurm"
+        if not through_slurm and not SUBMITTING.exists():
+            return
         settings = self._workflow.executor_settings if through_slurm else None
-        slurm.end_orphans(
+        known = slurm.end_orphans(
             Path(self._workflow.workdir_init),
             say,
             own_run=str(getattr(self._workflow.scheduler._executor, "run_uuid", "")),
@@ -142,6 +147,10 @@ class Session:
             needed=through_slurm,
             patience=slurm.Patience() if through_slurm else slurm.Patience(answer=10.0),
         )
+        if through_slurm:
+            SUBMITTING.touch()
+        elif known is not None:
+            SUBMITTING.unlink(missing_ok=True)
 
     def end(self, success: bool) -> None:
         """To be called when all has been run that could be."""
@@ -154,7 +163,9 @@ class Session:
             for line in progress.failed(self._sweep, self._events, self._since):
                 say(line)
         if self._sweep.has_changed or self._events.submitted:
-            say(f"\n{progress.summary(self._sweep, time.monotonic() - self._clock, len(self._events.submitted))}")
+            say(f"{progress.summary(self._sweep, time.monotonic() - self._clock, len(self._events.submitted))}")
+        if success:
+            SUBMITTING.unlink(missing_ok=True)
         if self._stopped_by is not None:
             say("stopped; what was measured is kept, and the same command goes on from here")
 

@@ -145,7 +145,7 @@ def end_orphans(
     prefix: str = PREFIX,
     needed: bool = True,
     patience: Patience = Patience(),
-) -> list[Job]:
+) -> list[Job] | None:
     """Cancel the jobs that earlier starts in a folder left in the queue, and wait until they are gone.
 
     Args:
@@ -157,7 +157,7 @@ def end_orphans(
         patience: how long to wait for what.
 
     Returns:
-        The jobs that were cancelled.
+        The jobs that were cancelled; None if Slurm did not say whether there are any.
 
     Raises:
         UserError: if it cannot be known whether there are such jobs, or they do not end.
@@ -172,7 +172,7 @@ def end_orphans(
         if not needed:
             if shutil.which("squeue"):
                 say(f"whether an earlier start left Slurm jobs is not known: {reason}")
-            return []
+            return None
         raise UserError(
             f"Slurm cannot say whether jobs of an earlier start are still in the queue ({reason}), and nothing is"
             " started beside them; start again when squeue --me works"
