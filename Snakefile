@@ -9,6 +9,7 @@ include: "workflow/rules/run.smk"
 include: "workflow/rules/bundle.smk"
 include: "workflow/rules/aggregate.smk"
 include: "workflow/rules/report.smk"
+include: "workflow/rules/session.smk"
 
 
 rule all:

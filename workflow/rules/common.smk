@@ -10,6 +10,7 @@ sys.path.insert(0, str(Path(workflow.basedir) / "workflow" / "scripts"))
 from ironsweep import batches, build
 from ironsweep import config as configuration
 from ironsweep import plan as planning
+from ironsweep import session
 from ironsweep.config import slurm_resources
 from ironsweep.configtext import check_arguments
 from ironsweep.errors import UserError
@@ -47,6 +48,9 @@ try:
     BUNDLE_SETTINGS = configuration.resolve_bundle(*CONFIGURATION)
 except UserError as error:
     sys.exit(f"ironsweep: {error}")
+
+# Before anything is planned: from here on no other snakemake changes results in this folder. None where none is changed.
+SESSION = session.begin(workflow)
 
 SYSTEMS = {system.name: system for system in SETTINGS.systems}
 
