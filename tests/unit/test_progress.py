@@ -6,6 +6,7 @@ import logging
 import os
 import time
 from argparse import Namespace
+from dataclasses import dataclass
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -13,13 +14,23 @@ from typing import Any
 import pytest
 
 from ironsweep import progress, session
-from ironsweep.progress import Display, Events, Pace, PlannedBatch, PlannedIndex, Sweep, Tail, failed, values
+from ironsweep.batches import Entry
+from ironsweep.progress import Display, Events, Pace, Sweep, Tail, failed, values
 
-INDEX = PlannedIndex(
+
+@dataclass(frozen=True)
+class Planned:
+    """An index."""
+
+    batches: list[Entry]
+    cells: int
+
+
+INDEX = Planned(
     [
-        PlannedBatch("b1", "frontier", "amd", 5, 100.0),
-        PlannedBatch("b2", "frontier", "amd", 5, 300.0),
-        PlannedBatch("b3", "lumi", "host", 10, 100.0),
+        Entry("b1", "frontier", "amd", (), 5, 1, 100.0),
+        Entry("b2", "frontier", "amd", (), 5, 1, 300.0),
+        Entry("b3", "lumi", "host", (), 10, 1, 100.0),
     ],
     18,
 )
@@ -137,7 +148,7 @@ def test_cells_are_counted_once_by_system_and_status(tmp_path: Path) -> None:
 
 
 def test_an_empty_plan_and_missing_folders_are_no_problem(tmp_path: Path) -> None:
-    sweep = Sweep(PlannedIndex([], 0), tmp_path)
+    sweep = Sweep(Planned([], 0), tmp_path)
     sweep.look()
     assert sweep.counts() == {}
     assert "0 of 0 cells" in progress.line(sweep, None, 0.0)

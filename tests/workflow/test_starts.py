@@ -24,13 +24,12 @@ SNAKEFILE = f"""
 import sys
 
 sys.path.insert(0, {str(PACKAGE)!r})
-from ironsweep import progress, session
+from types import SimpleNamespace
+from ironsweep import session
 
 SESSION = session.begin(workflow)
-
-
-def planned():
-    return progress.PlannedIndex([progress.PlannedBatch("b", "s", "host", {POINTS}, 1.0)], {POINTS})
+BATCH = SimpleNamespace(id="b", system="s", device="host", points={POINTS}, seconds=1.0)
+planned = SimpleNamespace(batches=[BATCH], cells={POINTS})
 
 
 rule all:

@@ -37,6 +37,8 @@ rule aggregate:
     input:
         plan="results/plan/cells.csv",
         records=[str(entry.records) for entry in INDEX.batches],
+        # All that can be built: also what no device here would run has its row, which says whether it was built.
+        programs=[f"results/bin/{program}.sha256" for program in INDEX.binaries],
         imported=expand("results/imported/{name}.jsonl", name=IMPORTS),
         golden=expand("results/golden/{kernel}.json", kernel=KERNELS),
         references="workflow/resources/rajaperf_reference_checksums.csv",
@@ -51,7 +53,7 @@ rule aggregate:
         sources=files_in(
             "workflow/scripts/ironsweep",
             *("checksum.py", "golden/*.py"),
-            *(f"{module}.py" for module in ("judge", "planned", "records", "statistics", "tables")),
+            *(f"{module}.py" for module in ("judge", "notes", "planned", "records", "statistics", "tables")),
         ),
     output:
         expand(
@@ -68,6 +70,6 @@ rule aggregate:
     message:
         "Judging results and writing tables"
     shell:
-        "python {input.script} --plan {input.plan} --records {input.records} --imported {input.imported}"
+        "python {input.script} --plan {input.plan} --bin results/bin --records {input.records} --imported {input.imported}"
         " --golden {input.golden} --references {input.references} --codegen {input.codegen}"
         " --baseline {params.baseline:q} --out results/tables > {log} 2>&1"

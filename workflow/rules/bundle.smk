@@ -29,9 +29,7 @@ if BUNDLE_PLAN:
     rule pack_bundle:
         input:
             points=rules.bundle_points.output,
-            binaries=[
-                f"results/bin/{file}" for files in BUNDLE_PLAN.binaries.values() for file in files
-            ],
+            binaries=[f"results/bin/{file}" for files in BUNDLE_PLAN.binaries.values() for file in files],
             runtime="results/toolchain/runtime/run",
             toolchain="results/toolchain/toolchain.json",
             runner="workflow/scripts/ironsweep/runner.py",

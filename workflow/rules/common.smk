@@ -57,7 +57,7 @@ SYSTEMS = {system.name: system for system in SETTINGS.systems}
 # Jobs read the plan that they were submitted from. Only the process that was started by a person makes one.
 try:
     INDEX = batches.load(Path.cwd()) if not workflow.is_main_process else None
-    INDEX = INDEX or batches.current(SETTINGS, Path.cwd(), planning.make, write=workflow.is_main_process)
+    INDEX = INDEX or batches.current(SETTINGS, Path.cwd(), planning.make, write=session.may_keep_plan(SESSION))
     BUNDLE_PLAN = planning.only_runnable(planning.make(BUNDLE_SETTINGS)) if BUNDLE_SETTINGS else None
 except UserError as error:
     sys.exit(f"ironsweep: {error}")

@@ -5,7 +5,6 @@
 
 from ironsweep import contents
 
-
 # `snakemake plan` is answered here, as `snakemake doctor` is: nothing else is said, and --cores need not be.
 if "plan" in sys.argv[1:]:
     print(contents.report(planning.make(SETTINGS), SETTINGS))

@@ -27,7 +27,9 @@ rule program:
 rule run_batch:
     input:
         batch="results/plan/batches/{batch}.jsonl",
-        programs=lambda wildcards: [f"results/bin/{program}.sha256" for program in INDEX.entry(wildcards.batch).programs],
+        programs=lambda wildcards: [
+            f"results/bin/{program}.sha256" for program in INDEX.entry(wildcards.batch).programs
+        ],
         runtime="results/toolchain/runtime/run",
         toolchain="results/toolchain/toolchain.json",
     output:

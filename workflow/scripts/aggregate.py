@@ -1,4 +1,4 @@
-"""Rule aggregate: from records to tables of cells, ratios to the baseline, device images and damaged records."""
+"""Rule aggregate: from records to tables of cells, ratios to the baseline, noise, device images and damaged records."""
 
 import argparse
 import json
@@ -8,6 +8,7 @@ from ironsweep import tables
 from ironsweep.errors import run_main
 from ironsweep.golden import load
 from ironsweep.judge import read_references
+from ironsweep.notes import add_notes
 from ironsweep.planned import Row, read_plan
 from ironsweep.records import Problem, read_records
 from ironsweep.tables import System
@@ -17,7 +18,10 @@ def main() -> None:
     """Judge every planned and imported cell and write the tables."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plan", type=Path, required=True, help="table of the planned cells")
-    parser.add_argument("--records", type=Path, nargs="*", default=[], help="records of the planned cells")
+    parser.add_argument("--bin", type=Path, required=True, help="folder of programs, or of notes why there are none")
+    parser.add_argument(
+        "--records", type=Path, nargs="*", default=[], help="records of the planned cells, later ones counting more"
+    )
     parser.add_argument("--imported", type=Path, nargs="*", default=[], help="NAME.jsonl: records of other machines")
     parser.add_argument("--golden", type=Path, nargs="+", required=True, help="KERNEL.json: golden results")
     parser.add_argument("--references", type=Path, required=True, help="RAJAPerf's checksums")
@@ -26,7 +30,9 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True, help="folder for the tables")
     arguments = parser.parse_args()
 
-    systems, problems = _read(arguments.plan, arguments.records, arguments.imported)
+    planned = read_plan(arguments.plan)
+    add_notes(planned, arguments.bin)
+    systems, problems = _read(planned, arguments.records, arguments.imported)
     golden = {path.stem: load(path) for path in arguments.golden}
     references = read_references(arguments.references)
     cells = [row for system in systems for row in tables.judged_cells(system, golden, references)]
@@ -38,6 +44,7 @@ def main() -> None:
     for name, rows, columns in (
         ("cells", cells, tables.CELL_COLUMNS),
         ("ratios", ratios, tables.RATIO_COLUMNS),
+        ("noise", tables.noise(cells, systems), tables.NOISE_COLUMNS),
         ("codegen", codegen, tables.CODEGEN_COLUMNS),
         ("problems", [vars(problem) for problem in problems], tables.PROBLEM_COLUMNS),
     ):
@@ -48,7 +55,7 @@ def main() -> None:
         print(f"left out: {problem}")
 
 
-def _read(plan: Path, records: list[Path], imported: list[Path]) -> tuple[list[System], list[Problem]]:
+def _read(planned: list[Row], records: list[Path], imported: list[Path]) -> tuple[list[System], list[Problem]]:
     """All systems with their records, and what was wrong in the files."""
     measured: list[Row] = []
     problems: list[Problem] = []
@@ -56,7 +63,7 @@ def _read(plan: Path, records: list[Path], imported: list[Path]) -> tuple[list[S
         found, wrong = read_records(path)
         measured += found
         problems += wrong
-    systems = tables.planned_systems(read_plan(plan), measured)
+    systems = tables.planned_systems(planned, measured)
     for path in imported:
         found, wrong = read_records(path)
         systems.append(tables.imported_system(path.stem, found))

@@ -25,7 +25,7 @@ from typing import Any
 
 from ironsweep import packing
 from ironsweep.config import JOB_DEFAULTS, Settings, System
-from ironsweep.costs import Costs, learn
+from ironsweep.costs import learn
 from ironsweep.errors import UserError
 from ironsweep.packing import Batch, Group, Limits
 from ironsweep.plan import Cell, Plan
@@ -103,7 +103,6 @@ class Index:
 
     Attributes:
         key: of what it was made from.
-        cells: number of all cells, also of those that are not run.
         binaries: by program (`KERNEL/VARIANT-ARCH`), the files below results/bin that it consists of.
         archs: by kernel, for which architectures device images are needed.
         entries: all batches in the order in which they were made.
@@ -112,7 +111,6 @@ class Index:
     """
 
     key: str
-    cells: int
     binaries: Mapping[str, Sequence[str]]
     archs: Mapping[str, Sequence[str]]
     entries: tuple[Entry, ...]
@@ -123,6 +121,11 @@ class Index:
     def batches(self) -> list[Entry]:
         """The batches that have a cell of the present configuration."""
         return [entry for entry in self.entries if entry.wanted]
+
+    @property
+    def cells(self) -> int:
+        """How many points these batches have, A/A twins included."""
+        return sum(entry.points for entry in self.batches)
 
     def entry(self, batch: str, root: Path = Path()) -> Entry:
         """A batch by its id; one that is not in the index any more is known from its file."""
@@ -146,7 +149,7 @@ def load(root: Path) -> Index | None:
             return None
         tuples = ("programs", "earlier")
         entries = [Entry(**{**each, **{name: tuple(each[name]) for name in tuples}}) for each in data["entries"]]
-        names = ("key", "cells", "binaries", "archs")
+        names = ("key", "binaries", "archs")
         return Index(
             **{name: data[name] for name in names},
             entries=tuple(entries),
@@ -165,14 +168,14 @@ def key_of(settings: Settings) -> str:
     return hashlib.sha256(repr(settings).encode() + code).hexdigest()
 
 
-def current(settings: Settings, root: Path, make: Callable[[Settings], Plan], *, write: bool = True) -> Index:
+def current(settings: Settings, root: Path, make: Callable[[Settings], Plan], *, write: bool) -> Index:
     """The index for the settings: that in results/plan if it is theirs, else a new one, which is written there.
 
     Args:
         settings: what is to be measured.
         root: the working directory.
         make: makes all cells; called only if the plan is not there yet.
-        write: whether the new one is kept.
+        write: whether the new one is kept. Where somebody only looks, no more is written than Snakemake has to find.
 
     Raises:
         UserError: if a group of cells takes longer than an allocation may, or the index is damaged.
@@ -192,10 +195,11 @@ def current(settings: Settings, root: Path, make: Callable[[Settings], Plan], *,
     plan = make(settings)
     index, files = extend(there, plan, settings, root, back)
     index = replace(index, key=key, looked_at=tuple(entry.id for entry in finished))
-    if write:
-        (root / PLAN / "batches").mkdir(parents=True, exist_ok=True)
-        for path, text in files:
-            write_if_changed(root / path, text)
+    # Files of batches never change: to leave one that is not needed after all does no harm.
+    (root / PLAN / "batches").mkdir(parents=True, exist_ok=True)
+    for path, text in files:
+        write_if_changed(root / path, text)
+    if write or not there:
         write_if_changed(root / PLAN / "cells.csv", plan.csv())
         _write_index(index, root)
     return index
@@ -290,7 +294,6 @@ def extend(
     return (
         Index(
             key="",
-            cells=len(plan.cells),
             # Programs of batches that ran, whose kernels are not wanted at present, are still what these depend on.
             binaries={**(there.binaries if there else {}), **plan.binaries},
             archs={kernel: plan.archs(kernel) for kernel in kernels},
@@ -314,9 +317,7 @@ def _settled(cells: Iterable[Cell], owner: Mapping[str, str], back: set[str]) ->
     settled: set[str] = set()
     for group in groups.values():
         there = {cell.id for cell in group if cell.id in owner and cell.id not in back}
-        if group[0].kind != "measure":
-            settled |= there
-        elif len(there) == len(group) and len({owner[cell.id] for cell in group}) == 1:
+        if group[0].kind != "measure" or (len(there) == len(group) and len({owner[cell.id] for cell in group}) == 1):
             settled |= there
     return settled
 
@@ -366,7 +367,7 @@ def _new(batch: Batch, wanted: Mapping[str, Cell], settings: Settings, earlier: 
 
 
 def expected(system: System, device: str) -> dict[str, Any]:
-    """What a device has to turn out to be; nothing is expected of the host, of an emulated one, and if none is named."""
+    """What a device has to turn out to be: nothing where it is the host or an emulated one, or no model is named."""
     if device in ("host", EMULATED):
         return {}
     model = system.hardware[device].model if device in system.hardware else None

@@ -51,25 +51,6 @@ class Index(Protocol):
     def cells(self) -> int: ...  # noqa: D102
 
 
-@dataclass(frozen=True)
-class PlannedBatch:
-    """A batch for an index that no file describes."""
-
-    id: str
-    system: str
-    device: str
-    points: int
-    seconds: float
-
-
-@dataclass(frozen=True)
-class PlannedIndex:
-    """An index that no file describes."""
-
-    batches: Sequence[PlannedBatch]
-    cells: int
-
-
 # --- reading --------------------------------------------------------------------------------------------------------
 
 

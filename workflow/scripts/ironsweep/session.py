@@ -12,7 +12,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -180,11 +180,24 @@ def begin(workflow: Any) -> Session | None:
         sys.exit(f"ironsweep: {error}")
 
 
-def starts(session: Session | None, index: Callable[[], progress.Index]) -> None:
+def may_keep_plan(session: Session | None) -> bool:
+    """Whether a plan that is made now is kept: for a run, and for `snakemake plan` while nothing runs in the folder."""
+    if session is not None:
+        return True
+    if "plan" not in getattr(command_line(), "targets", ()):
+        return False
+    try:
+        lock.take(LOCK).release()
+    except UserError:
+        return False
+    return True
+
+
+def starts(session: Session | None, index: progress.Index) -> None:
     """For ``onstart``: ends the process with a sentence if the run cannot start."""
     if session is not None:
         try:
-            session.start(index())
+            session.start(index)
         except UserError as error:
             sys.exit(f"ironsweep: {error}")
 

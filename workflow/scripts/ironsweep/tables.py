@@ -98,6 +98,26 @@ RATIO_COLUMNS = [
     "baseline_id",
     "verified",
 ]
+NOISE_COLUMNS = [
+    "system",
+    "id",
+    "kernel",
+    "device",
+    "arch",
+    "variant",
+    "tuning",
+    "region",
+    "data",
+    "size",
+    "reps",
+    "status",
+    "reason",
+    "ratio",
+    "ci_low",
+    "ci_high",
+    "n",
+    "twin_id",
+]
 PROBLEM_COLUMNS = ["file", "line", "reason"]
 CODEGEN_COLUMNS = ["kernel", "arch", "safety", "contraction", "entry", "status", "reason", *NUMBERS]
 
@@ -295,6 +315,36 @@ def _compared(cell: Row, candidates: list[Row], samples: Mapping[tuple[str, str]
     }
 
 
+def noise(cells: Iterable[Row], systems: Iterable[System]) -> Iterator[Row]:
+    """A/A pairs: a cell beside its second measurement in the same batch, which nothing but chance can tell apart.
+
+    `ratio` is the second measurement's median over the first one's.
+
+    Args:
+        cells: judged cells.
+        systems: their records, among them those of the second measurements (`twin_of`).
+    """
+    twins = {
+        (system.name, record["twin_of"]): record
+        for system in systems
+        for record in system.records.values()
+        if record.get("twin_of")
+    }
+    records = {(system.name, identity): record for system in systems for identity, record in system.records.items()}
+    for cell in cells:
+        key = cell["system"], cell["id"]
+        if not (twin := twins.get(key)):
+            continue
+        row: Row = {column: cell[column] for column in NOISE_COLUMNS if column in cell} | {"twin_id": twin["id"]}
+        if cell["status"] == Status.OK and twin["status"] != Status.OK:
+            row |= {"status": twin["status"], "reason": f"the second measurement: {twin.get('message') or ''}"}
+        if row["status"] == Status.OK:
+            first, second = records[key]["seconds_per_rep"], twin["seconds_per_rep"]
+            pair = ratio_of_medians(second, first)
+            row |= {"ratio": pair.ratio, "ci_low": pair.ci_low, "ci_high": pair.ci_high, "n": len(second)}
+        yield row
+
+
 def samples_of(systems: Iterable[System]) -> dict[tuple[str, str], list[float]]:
     """Seconds per rep of every pass, by system and id of the cell."""
     return {
@@ -329,7 +379,7 @@ _INTEGERS = {
     *NUMBERS,
     "line",
 }
-_FLOATS = {*STATISTICS_COLUMNS[1:], "clock_resolution_s", "speed", "ci_low", "ci_high"}
+_FLOATS = {*STATISTICS_COLUMNS[1:], "clock_resolution_s", "speed", "ratio", "ci_low", "ci_high"}
 
 
 def frame_of(rows: Iterable[Row], columns: Sequence[str]) -> pd.DataFrame:
