@@ -10,7 +10,7 @@ if "records" in config and IMPORT_NAME in SYSTEMS:
     sys.exit(f"ironsweep: name: {IMPORT_NAME} is a system of this sweep; call the import otherwise: --config name=...")
 
 
-if BUNDLE_PLAN:
+if BUNDLE_SETTINGS:
     BUNDLE_SYSTEM = BUNDLE_SETTINGS.systems[0].name
 
     rule bundle_points:
@@ -20,16 +20,18 @@ if BUNDLE_PLAN:
             "results/logs/bundle/points.log",
         localrule: True
         params:
-            digest=digest(BUNDLE_PLAN.all_points()),
+            digest=lambda wildcards: digest(bundle_plan().all_points()),
         message:
-            f"Writing the points of the bundle for system {BUNDLE_SYSTEM}: {BUNDLE_PLAN.describe()}"
+            f"Writing the points of the bundle for system {BUNDLE_SYSTEM}"
         run:
-            Path(output[0]).write_text(BUNDLE_PLAN.all_points())
+            Path(output[0]).write_text(bundle_plan().all_points())
 
     rule pack_bundle:
         input:
             points=rules.bundle_points.output,
-            binaries=[f"results/bin/{file}" for files in BUNDLE_PLAN.binaries.values() for file in files],
+            binaries=lambda wildcards: sorted(
+                {f"results/bin/{file}" for files in bundle_plan().binaries.values() for file in files}
+            ),
             runtime="results/toolchain/runtime/run",
             toolchain="results/toolchain/toolchain.json",
             runner="workflow/scripts/ironsweep/runner.py",

@@ -1,5 +1,6 @@
 # What all rules share: the settings (read and checked once), the registry of kernels and the plan.
 
+import functools
 import os
 import sys
 from pathlib import Path
@@ -58,7 +59,6 @@ SYSTEMS = {system.name: system for system in SETTINGS.systems}
 try:
     INDEX = batches.load(Path.cwd()) if not workflow.is_main_process else None
     INDEX = INDEX or batches.current(SETTINGS, Path.cwd(), planning.make, write=session.may_keep_plan(SESSION))
-    BUNDLE_PLAN = planning.only_runnable(planning.make(BUNDLE_SETTINGS)) if BUNDLE_SETTINGS else None
 except UserError as error:
     sys.exit(f"ironsweep: {error}")
 
@@ -72,3 +72,9 @@ wildcard_constraints:
 def files_in(folder, *patterns):
     """Files below a folder of the repository that match any of the patterns, sorted."""
     return sorted(str(path.relative_to(ROOT)) for pattern in patterns for path in (ROOT / folder).glob(pattern))
+
+
+@functools.cache
+def bundle_plan():
+    """What the bundle measures; made only if a bundle is asked for."""
+    return planning.only_runnable(planning.make(BUNDLE_SETTINGS))
