@@ -52,7 +52,8 @@ def settings(**changes: object) -> Settings:
 
 def planned(root: Path, **changes: object) -> Index:
     """The plan in a folder after a start with such settings."""
-    return batches.current(settings(**changes), root, plan.make, write=True)
+    changed = settings(**changes)
+    return batches.current(changed, root, lambda: plan.make(changed), write=True)
 
 
 def wanted(**changes: object) -> set[str]:
@@ -110,7 +111,7 @@ def test_a_batch_file_says_what_is_expected_and_has_its_pairs(tmp_path: Path) ->
 def test_nothing_is_planned_that_is_there(tmp_path: Path) -> None:
     first = planned(tmp_path)
 
-    def fail(_: Settings) -> plan.Plan:
+    def fail() -> plan.Plan:
         raise AssertionError("planned again")
 
     assert batches.current(SETTINGS, tmp_path, fail, write=True) == first
@@ -201,7 +202,8 @@ def test_points_that_came_back_are_planned_again_with_what_they_are_compared_wit
 def test_who_only_looks_changes_no_plan(tmp_path: Path) -> None:
     first = planned(tmp_path)
     table = (tmp_path / "results/plan/cells.csv").read_bytes()
-    looked = batches.current(settings(sizes=(1000, 80_000)), tmp_path, plan.make, write=False)
+    other = settings(sizes=(1000, 80_000))
+    looked = batches.current(other, tmp_path, lambda: plan.make(other), write=False)
     assert {entry.id for entry in looked.batches} != {entry.id for entry in first.batches}
     assert all((tmp_path / entry.file).exists() for entry in looked.batches)  # Snakemake looks for them
     assert (tmp_path / "results/plan/cells.csv").read_bytes() == table

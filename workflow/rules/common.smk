@@ -55,10 +55,17 @@ SESSION = session.begin(workflow)
 
 SYSTEMS = {system.name: system for system in SETTINGS.systems}
 
+
+@functools.cache
+def plan():
+    """All cells; made only if the plan is not there yet, or is to be printed."""
+    return planning.make(SETTINGS)
+
+
 # Jobs read the plan that they were submitted from. Only the process that was started by a person makes one.
 try:
     INDEX = batches.load(Path.cwd()) if not workflow.is_main_process else None
-    INDEX = INDEX or batches.current(SETTINGS, Path.cwd(), planning.make, write=session.may_keep_plan(SESSION))
+    INDEX = INDEX or batches.current(SETTINGS, Path.cwd(), plan, write=session.may_keep_plan(SESSION))
 except UserError as error:
     sys.exit(f"ironsweep: {error}")
 

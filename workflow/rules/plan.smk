@@ -7,7 +7,7 @@ from ironsweep import contents
 
 # `snakemake plan` is answered here, as `snakemake doctor` is: nothing else is said, and --cores need not be.
 if "plan" in sys.argv[1:]:
-    print(contents.report(planning.make(SETTINGS), SETTINGS))
+    print(contents.report(plan(), SETTINGS))
     print(contents.batches_report(INDEX))
     print("every cell: results/plan/cells.csv")
     sys.exit()

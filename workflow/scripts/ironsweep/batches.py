@@ -168,13 +168,13 @@ def key_of(settings: Settings) -> str:
     return hashlib.sha256(repr(settings).encode() + code).hexdigest()
 
 
-def current(settings: Settings, root: Path, make: Callable[[Settings], Plan], *, write: bool) -> Index:
+def current(settings: Settings, root: Path, make: Callable[[], Plan], *, write: bool) -> Index:
     """The index for the settings: that in results/plan if it is theirs, else a new one, which is written there.
 
     Args:
         settings: what is to be measured.
         root: the working directory.
-        make: makes all cells; called only if the plan is not there yet.
+        make: makes all of the settings' cells; called only if the plan is not there yet.
         write: whether the new one is kept. Where somebody only looks, no more is written than Snakemake has to find.
 
     Raises:
@@ -192,7 +192,7 @@ def current(settings: Settings, root: Path, make: Callable[[Settings], Plan], *,
             there = replace(there, looked_at=tuple(entry.id for entry in finished))
             _write_index(there, root)
         return there
-    plan = make(settings)
+    plan = make()
     index, files = extend(there, plan, settings, root, back)
     index = replace(index, key=key, looked_at=tuple(entry.id for entry in finished))
     # Files of batches never change: to leave one that is not needed after all does no harm.
