@@ -88,6 +88,7 @@ def test_every_cell_that_can_run_is_in_one_batch(tmp_path: Path) -> None:
     index = planned(tmp_path)
     found = [identity for entry in index.batches for identity in ids(tmp_path, entry)]
     assert sorted(found) == sorted(wanted())
+    assert index.cells == len(found)
     assert {(entry.device, entry.lanes) for entry in index.batches} == {("host", 1), ("nvidia", 2)}
     rows = (tmp_path / "results/plan/cells.csv").read_text().splitlines()
     assert len(rows) == 1 + len(plan.make(SETTINGS).cells)
@@ -227,7 +228,7 @@ def test_a_damaged_index_is_named(tmp_path: Path, text: str) -> None:
 
 
 def test_time_asked_for(tmp_path: Path) -> None:
-    short = Entry("0", "cluster", "nvidia", (), 1, 1, 10.0)
+    short = Entry("0", "cluster", "nvidia", (), 1, 0, 1, 10.0)
     assert [batches.minutes_of(short, CLUSTER, attempt) for attempt in (1, 2, 6)] == [2, 4, 30]
     assert batches.minutes_of(dataclasses.replace(short, seconds=380.0), CLUSTER) == 11
     for entry in planned(tmp_path, passes=100_000).batches:

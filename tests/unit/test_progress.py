@@ -28,9 +28,9 @@ class Planned:
 
 INDEX = Planned(
     [
-        Entry("b1", "frontier", "amd", (), 5, 1, 100.0),
-        Entry("b2", "frontier", "amd", (), 5, 1, 300.0),
-        Entry("b3", "lumi", "host", (), 10, 1, 100.0),
+        Entry("b1", "frontier", "amd", (), 5, 0, 1, 100.0),
+        Entry("b2", "frontier", "amd", (), 5, 0, 1, 300.0),
+        Entry("b3", "lumi", "host", (), 10, 0, 1, 100.0),
     ],
     18,
 )

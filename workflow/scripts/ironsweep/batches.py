@@ -59,7 +59,8 @@ class Entry:
         system: where it runs.
         device: on which of that system's devices.
         programs: what it runs, as `KERNEL/VARIANT-ARCH`, sorted.
-        points: how many it has, A/A twins included.
+        points: how many it has, the second ones of A/A pairs included.
+        pairs: how many of these there are.
         lanes: devices that measure side by side.
         seconds: what its longest lane is estimated to take.
         wanted: whether it has a cell of the present configuration that no later batch has.
@@ -71,6 +72,7 @@ class Entry:
     device: str
     programs: tuple[str, ...]
     points: int
+    pairs: int
     lanes: int
     seconds: float
     wanted: bool = True
@@ -124,8 +126,8 @@ class Index:
 
     @property
     def cells(self) -> int:
-        """How many points these batches have, A/A twins included."""
-        return sum(entry.points for entry in self.batches)
+        """How many cells these batches measure."""
+        return sum(entry.points - entry.pairs for entry in self.batches)
 
     def entry(self, batch: str, root: Path = Path()) -> Entry:
         """A batch by its id; one that is not in the index any more is known from its file."""
@@ -239,7 +241,7 @@ def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
 def _entry_of_file(path: Path) -> Entry:
     """A batch from its file's header."""
     header = next(_lines_of(path))
-    names = ("system", "device", "points", "lanes", "seconds")
+    names = ("system", "device", "points", "pairs", "lanes", "seconds")
     return Entry(id=header["batch"], programs=tuple(header["programs"]), **{name: header[name] for name in names})
 
 
@@ -348,18 +350,20 @@ def _new(batch: Batch, wanted: Mapping[str, Cell], settings: Settings, earlier: 
     programs = tuple(sorted({wanted[point].program for point in batch.points if point in wanted}))
     seconds = round(max(batch.seconds), 3)
     system = next(system for system in settings.systems if system.name == batch.system)
-    header = {
+    header: dict[str, Any] = {
         "type": "batch",
         "batch": batch.id,
         "system": batch.system,
         "device": batch.device,
         "programs": programs,
         "points": len(points),
+        "pairs": sum("twin_of" in point for point in points),
         "lanes": len(batch.lanes),
         "seconds": seconds,
         "expected": expected(system, batch.device),
     }
-    entry = Entry(batch.id, batch.system, batch.device, programs, len(points), len(batch.lanes), seconds, True, earlier)
+    known = {name: header[name] for name in ("system", "device", "programs", "points", "pairs", "lanes", "seconds")}
+    entry = Entry(id=batch.id, earlier=earlier, **known)
     return entry, "".join(f"{json.dumps(line)}\n" for line in [header, *points])
 
 
