@@ -2,7 +2,8 @@
 """A worker that speaks the protocol without measuring anything, and misbehaves on request.
 
 The environment variable IRONSWEEP_FAKE names what it does with points of certain sizes: ``{"1000": "hang"}``.
-Every start is noted in the file IRONSWEEP_FAKE_STARTS, every point in IRONSWEEP_FAKE_POINTS.
+Every start is noted in the file IRONSWEEP_FAKE_STARTS, every point in IRONSWEEP_FAKE_POINTS. What it says about its
+device is in IRONSWEEP_FAKE_DEVICE: ``{"device_name": "NVIDIA H200"}``.
 """
 
 from __future__ import annotations
@@ -45,6 +46,7 @@ def record_of(point: dict[str, Any]) -> dict[str, Any]:
         "flops": 2 * point["size"],
         "device_name": "fake",
         "device_arch": point["arch"],
+        **json.loads(os.environ.get("IRONSWEEP_FAKE_DEVICE", "{}")),
         "runtime": os.environ.get("IRONSWEEP_EMULATOR"),
         "threads": int(os.environ.get("OMP_NUM_THREADS", "0")),
     }
@@ -87,6 +89,8 @@ def answer(point: dict[str, Any], behaviour: str) -> None:
         write(json.dumps({**record_of(point), "checksums": [float("nan")] * point["passes"]}) + "\n")
     elif behaviour == "device_fault":
         write(json.dumps({**point, "status": "crashed", "message": "an illegal memory access"}) + "\n")
+    elif behaviour == "unsupported":
+        write(json.dumps({**point, "status": "unsupported", "message": "cannot do this"}) + "\n")
     elif behaviour == "out_of_memory":
         write(json.dumps({**point, "status": "out_of_memory", "message": "no room"}) + "\n")
     elif behaviour == "no_dump":

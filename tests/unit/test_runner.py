@@ -469,3 +469,354 @@ def test_it_travels_alone_with_python_38() -> None:
         )
         for module in names:
             assert module.partition(".")[0] in sys.stdlib_module_names, module
+
+
+# --- devices that are broken ----------------------------------------------------------------------------------------
+
+
+def _at_sizes(sizes: list[int], behaviour: str = "crash") -> dict[str, str]:
+    return {str(size): behaviour for size in sizes}
+
+
+def _mixed(sizes: list[int]) -> list[dict[str, Any]]:
+    """Points of two programs in turn."""
+    return [point(size, ("cpp_seq", "cpp_openmp")[number % 2]) for number, size in enumerate(sizes)]
+
+
+def test_after_three_faults_in_a_row_the_rest_is_handed_back(bench: Bench) -> None:
+    bench.worker("cpp_openmp")
+    points = _mixed([10, 20, 30, 40, 50, 60])
+    found = bench.run(points, fake={"20": "crash", "30": "garbage", "40": "exit"})
+    assert [record["status"] for record in found] == ["ok", "crashed", "crashed", "crashed", "not_run", "not_run"]
+    assert [record.get("handed_back") for record in found] == [None] * 4 + [True] * 2
+    assert "quarantined after 3 faults in a row" in found[4]["message"]
+    assert "Stream_TRIAD cpp_openmp crashed: ended with exit code 7" in found[4]["message"]
+    assert len(bench.lines("asked")) == 4
+    # The next start, on a device that works, has no faults behind it, and measures what is left.
+    again = bench.run(points)
+    assert [record["status"] for record in again] == ["ok", "crashed", "crashed", "crashed", "ok", "ok"]
+    assert not any("handed_back" in record for record in again)
+
+
+@pytest.mark.parametrize("behaviour", ["", "out_of_memory"])
+def test_an_answer_in_between_ends_the_row(bench: Bench, behaviour: str) -> None:
+    bench.worker("cpp_openmp")
+    fake = {**_at_sizes([10, 20, 40, 50]), "30": behaviour}
+    found = bench.run(_mixed([10, 20, 30, 40, 50, 60]), fake=fake)
+    between = behaviour or "ok"
+    assert [record["status"] for record in found] == ["crashed", "crashed", between, "crashed", "crashed", "ok"]
+
+
+def test_what_says_nothing_about_the_device_does_not_end_the_row(bench: Bench) -> None:
+    bench.worker("cpp_openmp")
+    found = bench.run(_mixed([10, 20, 30, 40, 50]), fake={**_at_sizes([10, 20, 40]), "30": "unsupported"})
+    assert [record["status"] for record in found] == ["crashed", "crashed", "unsupported", "crashed", "not_run"]
+
+
+@pytest.mark.parametrize("behaviour", ["out_of_memory", "no_memory", "half", "unsupported"])
+def test_what_is_no_fault_of_the_device_quarantines_nothing(bench: Bench, behaviour: str) -> None:
+    bench.worker("cpp_openmp")
+    found = bench.run(_mixed([10, 20, 30, 40, 50]), fake=_at_sizes([10, 20, 30, 40], behaviour))
+    assert found[-1]["status"] == "ok"
+    assert len(bench.lines("asked")) == 5
+
+
+def test_one_broken_program_needs_ten_faults(bench: Bench) -> None:
+    sizes = list(range(10, 22))
+    found = bench.run([point(size) for size in sizes], fake=_at_sizes(sizes))
+    assert [record["status"] for record in found] == ["crashed"] * 10 + ["not_run"] * 2
+
+
+def test_hanging_is_a_fault(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runner, "START_GRACE_S", 0.5)
+    monkeypatch.setenv("IRONSWEEP_FAKE", json.dumps(_at_sizes([10, 20, 30], "hang")))
+    monkeypatch.chdir(bench.folder)
+    bench.worker("cpp_openmp")
+    Path("points.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in _mixed([10, 20, 30, 40])))
+    assert runner.main(["--points", "points.jsonl", "--bin", "bin", "--out", "out.jsonl", "--timeout", "0.2"]) == 0
+    found, _ = records.read_records(Path("out.jsonl"))
+    assert [record["status"] for record in found] == ["timeout"] * 3 + ["not_run"]
+
+
+def test_a_quarantine_leaves_what_is_no_measurement(bench: Bench) -> None:
+    bench.worker("cpp_openmp")
+    bench.part("baselines/cuda-strict.so", NOTE)
+    built = point(70, "cuda", device="nvidia", arch="sm_90")
+    found = bench.run([*_mixed([10, 20, 30, 40]), built], fake=_at_sizes([10, 20, 30]))
+    assert [record["status"] for record in found[3:]] == ["not_run", "unsupported"]
+
+
+# --- devices that are others than was asked for ---------------------------------------------------------------------
+
+H200 = {"vendor": "nvidia", "model": "H200", "arch": ["sm_90"]}
+
+
+@pytest.mark.parametrize(
+    ("expected", "found", "fits"),
+    [
+        (H200, {"vendor": "nvidia", "name": "NVIDIA H200", "arch": "sm_90"}, True),
+        ({"vendor": "nvidia", "model": "h200"}, {"name": "NVIDIA H200"}, True),
+        (H200, {"vendor": "nvidia", "name": "NVIDIA H100 80GB HBM3", "arch": "sm_90"}, False),
+        (H200, {"vendor": "nvidia", "name": "NVIDIA GH200 480GB", "arch": "sm_90"}, False),
+        (H200, {"vendor": "nvidia", "name": "NVIDIA H200", "arch": "sm_100"}, False),
+        (H200, {"vendor": "amd", "name": "H200", "arch": "sm_90"}, False),
+        (H200, {"name": "NVIDIA H200 MIG 1g.18gb"}, False),
+        ({"vendor": "nvidia", "model": "H200 MIG 1g.18gb"}, {"name": "NVIDIA H200 MIG 1g.18gb"}, True),
+        ({"vendor": "nvidia", "model": "A100-SXM4-40GB"}, {"name": "NVIDIA A100-SXM4-40GB"}, True),
+        ({"vendor": "nvidia", "model": "A100-SXM4-40GB"}, {"name": "NVIDIA A100-SXM4-80GB"}, False),
+        ({"vendor": "amd", "model": "MI250X (one GCD)"}, {"name": "AMD Instinct MI250X", "arch": "gfx90a"}, True),
+        (
+            {"vendor": "amd", "model": "MI250X", "arch": ["gfx90a"]},
+            {"name": "", "arch": "gfx90a:sramecc+:xnack-"},
+            True,
+        ),
+        ({"vendor": "amd", "model": "MI300A", "arch": ["gfx942"]}, {"name": "AMD Instinct MI300X"}, False),
+        ({}, {"vendor": "host", "name": "anything", "arch": "host"}, True),
+    ],
+)
+def test_a_device_fits_or_both_are_named(expected: dict[str, Any], found: dict[str, Any], fits: bool) -> None:
+    reason = runner.misfit(expected, found)
+    if fits:
+        assert reason is None
+    else:
+        assert reason and expected["model"] in reason and found["name"] in reason
+
+
+def _gpu_bench(bench: Bench, monkeypatch: pytest.MonkeyPatch, smi: str | None = None, **device: str) -> Bench:
+    """A bench whose worker says that it has a certain GPU, with an nvidia-smi that is a script."""
+    bench.worker("cuda")
+    monkeypatch.setenv("IRONSWEEP_FAKE_DEVICE", json.dumps(device))
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    fake_smi(bench.folder / "tools", smi or "exit 9")
+    monkeypatch.setenv("PATH", str(bench.folder / "tools"), prepend=":")
+    return bench
+
+
+def fake_smi(folder: Path, query: str, listing: str = "exit 1") -> None:
+    """An nvidia-smi that is a shell script; it is no test of NVIDIA's."""
+    folder.mkdir(exist_ok=True)
+    tool = folder / "nvidia-smi"
+    tool.write_text(
+        "#!/bin/sh\n"
+        "case $1 in\n"
+        '--help-query-gpu) printf \'"name"\\n"uuid"\\n"compute_cap"\\n"mig.mode.current"\\n\' ;;\n'
+        f"--query-gpu=name,uuid,compute_cap,mig.mode.current) {query} ;;\n"
+        f"-L) {listing} ;;\n"
+        "*) exit 1 ;;\n"
+        "esac\n"
+    )
+    tool.chmod(0o755)
+
+
+def _gpu_points(*sizes: int) -> list[dict[str, Any]]:
+    """Points of a GPU."""
+    return [point(size, "cuda", device="nvidia", arch="sm_90") for size in sizes]
+
+
+def _with_header(points: list[dict[str, Any]], expected: dict[str, Any], lanes: int = 1) -> list[dict[str, Any]]:
+    return [{"type": "batch", "batch": "x", "lanes": lanes, "device": "nvidia", "expected": expected}, *points]
+
+
+def _run_expecting(bench: Bench, points: list[dict[str, Any]], expected: dict[str, Any]) -> list[dict[str, Any]]:
+    process = bench.start(_with_header(points, expected))
+    _, errors = process.communicate(timeout=60)
+    assert (process.returncode, errors) == (0, "")
+    found, problems = records.read_records(bench.folder / "out/records.jsonl")
+    assert problems == []
+    return found
+
+
+def test_what_another_device_measured_is_no_measurement(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    _gpu_bench(bench, monkeypatch, device_name="NVIDIA H100 80GB HBM3", device_vendor="nvidia")
+    found = _run_expecting(bench, _gpu_points(10, 20), H200)
+    assert [record["status"] for record in found] == ["wrong_device"] * 2
+    assert found[0]["message"] == "asked for nvidia H200 sm_90, found NVIDIA H100 80GB HBM3 sm_90"
+    assert not {"seconds_per_rep", "checksums", "flops", "bytes_read"} & found[0].keys()
+    # The right device measures them: such records are not kept.
+    _gpu_bench(bench, monkeypatch, device_name="NVIDIA H200", device_vendor="nvidia")
+    assert [record["status"] for record in _run_expecting(bench, _gpu_points(10, 20), H200)] == ["ok"] * 2
+
+
+def test_a_worker_that_says_nothing_about_its_device_proves_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _gpu_bench(bench, monkeypatch, device_name="", device_arch="")
+    (found,) = _run_expecting(bench, _gpu_points(10), H200)
+    assert (found["status"], found["message"]) == ("wrong_device", "the worker does not say which device it had")
+
+
+def test_without_a_header_nothing_is_expected(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    _gpu_bench(bench, monkeypatch, device_name="NVIDIA H100 80GB HBM3")
+    assert [record["status"] for record in bench.run(_gpu_points(10))] == ["ok"]
+
+
+def test_a_wrong_gpu_is_noticed_before_anything_is_started(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    _gpu_bench(bench, monkeypatch, "echo 'NVIDIA A100-SXM4-40GB, GPU-1, 8.0, Disabled'", device_name="NVIDIA H200")
+    found = _run_expecting(bench, _gpu_points(10, 20), H200)
+    assert [record["status"] for record in found] == ["wrong_device"] * 2
+    assert found[1]["message"] == "asked for nvidia H200 sm_90, found NVIDIA A100-SXM4-40GB sm_80"
+    assert bench.lines("starts") == []
+
+
+@pytest.mark.parametrize("after", ["GPU-2, 9.0, Disabled", "GPU-1, 9.0, Enabled"])
+def test_a_device_that_is_another_one_afterwards_has_measured_nothing(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, after: str
+) -> None:
+    query = f"[ -e again ] && echo 'NVIDIA H200, {after}' || echo 'NVIDIA H200, GPU-1, 9.0, Disabled'; touch again"
+    _gpu_bench(bench, monkeypatch, query, device_name="NVIDIA H200", device_vendor="nvidia")
+    found = _run_expecting(bench, [*_gpu_points(10, 20), point(30)], H200)
+    assert [record["status"] for record in found] == ["wrong_device", "wrong_device", "ok"]
+    assert found[0]["message"].startswith("the device changed during the run: GPU-1 MIG Disabled before, GPU-")
+    assert "seconds_per_rep" not in found[0]
+    again = _run_expecting(bench, _gpu_points(10, 20), H200)
+    assert [record["status"] for record in again] == ["ok"] * 2
+
+
+def test_a_tool_that_is_silent_afterwards_takes_nothing_back(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    query = "[ -e again ] && exit 3 || echo 'NVIDIA H200, GPU-1, 9.0, Disabled'; touch again"
+    _gpu_bench(bench, monkeypatch, query, device_name="NVIDIA H200")
+    assert [record["status"] for record in _run_expecting(bench, _gpu_points(10), H200)] == ["ok"]
+    start, end = records.read_file(bench.folder / "out/records.jsonl").environments
+    assert start["nvidia"][0]["uuid"] == "GPU-1" and end["nvidia"] is None
+
+
+def test_tools_that_hang_or_are_not_there_tell_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    monkeypatch.setenv("PATH", str(tools))
+    assert runner.gpus("nvidia") is None and runner.gpus("amd") is None
+    monkeypatch.setattr(runner, "TOOL_TIMEOUT_S", 0.2)
+    for name in ("nvidia-smi", "rocm-smi", "amd-smi"):
+        (tools / name).write_text("#!/bin/sh\n/bin/sleep 100\n")
+        (tools / name).chmod(0o755)
+    begin = time.monotonic()
+    assert runner.gpus("nvidia") is None and runner.gpus("amd") is None
+    assert time.monotonic() - begin < 50
+
+
+@pytest.mark.parametrize(
+    ("seen", "used"),
+    [
+        (None, ["GPU-aa11", "GPU-bb22"]),
+        ("1", ["GPU-bb22"]),
+        ("GPU-bb", ["GPU-bb22"]),
+        ("MIG-5", ["GPU-bb22"]),
+        ("7", ["GPU-aa11", "GPU-bb22"]),
+        ("NoDevFiles", ["GPU-aa11", "GPU-bb22"]),
+    ],
+)
+def test_the_gpu_that_programs_see_is_described(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seen: str | None, used: list[str]
+) -> None:
+    fake_smi(
+        tmp_path,
+        "echo 'NVIDIA H200, GPU-aa11, 9.0, Disabled'; echo 'NVIDIA H200, GPU-bb22, 9.0, Enabled'",
+        "echo 'GPU 0: NVIDIA H200 (UUID: GPU-aa11)'; echo 'GPU 1: NVIDIA H200 (UUID: GPU-bb22)';"
+        " echo '  MIG 1g.18gb Device 0: (UUID: MIG-5)'",
+    )
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if seen is not None:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", seen)
+    facts = runner.environment_facts("r", "start", ["nvidia"], 2)["nvidia"]
+    assert [gpu["uuid"] for gpu in facts] == used
+    assert facts[0]["arch"] == "sm_90"
+
+
+AMD_SMI_STATIC = [
+    {
+        "gpu": 0,
+        "asic": {"market_name": "AMD Instinct MI300A", "asic_serial": "0xAB12", "target_graphics_version": "gfx942"},
+        "driver": {"name": "amdgpu", "version": "6.8.5"},
+        "limit": {"max_power": {"value": 550, "unit": "W"}},
+        "vbios": {"name": "not of interest"},
+    }
+]
+ROCM_SMI = {
+    "card0": {"Card Series": "AMD INSTINCT MI200 (MCM)", "GFX Version": "gfx90a", "Unique ID": "0xab12"},
+    "system": {"Driver version": "6.3.6"},
+}
+
+
+def test_what_amds_tools_tell_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answers are made up after the tools' documentation: there was no AMD GPU to ask."""
+
+    def tool(name: str, answer: Any) -> None:
+        (tmp_path / f"{name}.json").write_text(json.dumps(answer))
+        (tmp_path / name).write_text(f"#!/bin/sh\n/bin/cat {tmp_path}/{name}.json\n")
+        (tmp_path / name).chmod(0o755)
+
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.delenv("ROCR_VISIBLE_DEVICES", raising=False)
+    tool("rocm-smi", ROCM_SMI)
+    (gpu,) = runner.environment_facts("r", "start", ["amd"], 2)["amd"]
+    assert (gpu["uuid"], gpu["arch"], gpu["Driver version"]) == ("0xab12", "gfx90a", "6.3.6")
+    assert "name" not in gpu  # a board's name in the list of PCI devices is no model
+    for answer in (AMD_SMI_STATIC, {"gpu_data": AMD_SMI_STATIC}):
+        tool("amd-smi", answer)
+        (gpu,) = runner.environment_facts("r", "start", ["amd"], 2)["amd"]
+        assert (gpu["name"], gpu["uuid"], gpu["arch"]) == ("AMD Instinct MI300A", "0xAB12", "gfx942")
+        assert gpu["limit.max_power"] == "550 W" and gpu["driver.version"] == "6.8.5" and "vbios.name" not in gpu
+    for answer in ("no list", [1], {"gpu_data": [None]}, {"card0": 5}):
+        tool("amd-smi", answer)
+        tool("rocm-smi", answer)
+        assert runner.gpus("amd") is None
+
+
+# --- batches --------------------------------------------------------------------------------------------------------
+
+
+def test_a_twin_is_measured_anew_with_its_cell(bench: Bench) -> None:
+    bench.worker("rust_offload")
+    rust, cpp = point(10, "rust_offload"), point(10)
+    twin = {**cpp, "id": "f" * 16, "twin_of": cpp["id"], "lane": 0}
+    before = bench.run([rust, twin, cpp])
+    assert (before[1]["twin_of"], before[1]["lane"], before[1]["status"]) == (cpp["id"], 0, "ok")
+    bench.worker("rust_offload", FAKE.read_text() + "# changed\n")
+    after = bench.run([rust, twin, cpp])
+    assert len({record["run"] for record in after}) == 1 and after[1]["run"] != before[1]["run"]
+
+
+def test_one_lane_of_a_batch_is_measured(bench: Bench) -> None:
+    points = [{**point(size), "lane": lane} for size, lane in ((10, 0), (20, 1), (30, 1))]
+    process = bench.start(_with_header(points, {}, lanes=2), "--lane", "1")
+    assert process.wait(30) == 0
+    assert bench.lines("asked") == [item["id"] for item in points[1:]]
+
+
+def test_journals_of_a_batch_that_was_given_up_are_taken_over(bench: Bench) -> None:
+    points = [point(10, data="random"), point(20), point(30)]
+    process = bench.start(points, fake={"30": "hang"})
+    _wait_for(bench, 3)
+    process.kill()
+    process.communicate()
+    (bench.folder / "journal.jsonl").rename(bench.folder / "old.1.jsonl")
+    (bench.folder / "journal.dumps").rename(bench.folder / "old.1.dumps")
+    found = bench.run([point(40), *points], "--earlier", "old", "never")
+    assert [record["status"] for record in found] == ["ok"] * 4
+    assert (bench.folder / found[1]["dump"]).stat().st_size == 32
+    assert bench.lines("asked") == [item["id"] for item in (*points, point(40), points[2])]
+    moments = [line["moment"] for line in records.read_file(bench.folder / "out/records.jsonl").environments]
+    assert sorted(moments) == ["end", "start", "start"]
+    # What was measured anew since then is not overwritten.
+    bench.run([point(40), *points], "--earlier", "old")
+    assert len(bench.lines("asked")) == 5
+
+
+def test_a_full_disk_leaves_the_journal_whole(bench: Bench) -> None:
+    (bench.folder / "points.jsonl").write_text("".join(f"{json.dumps(point(size))}\n" for size in range(10, 40)))
+    arguments = ["--points", "points.jsonl", "--bin", "bin", "--out", "records.jsonl", "--journal", "journal.jsonl"]
+    done = subprocess.run(
+        ["prlimit", "--fsize=9000", sys.executable, "-m", "ironsweep.runner", *arguments],
+        cwd=bench.folder,
+        env={**os.environ, "PYTHONPATH": str(SCRIPTS)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert done.returncode == runner.EX_IOERR
+    assert done.stderr.startswith("ironsweep: the run cannot go on: OSError") and len(done.stderr.splitlines()) == 1
+    kept = (bench.folder / "journal.jsonl").read_text()
+    assert kept.endswith("\n") and len([json.loads(line) for line in kept.splitlines()]) > 2
+    found = bench.run([point(size) for size in range(10, 40)])
+    assert [record["status"] for record in found] == ["ok"] * 30

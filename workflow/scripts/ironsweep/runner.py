@@ -8,6 +8,9 @@ each: the image or library of its tuning. A point whose
 worker dies, hangs or answers nonsense becomes a record too (`crashed`, `timeout`), the worker is started again and the
 rest goes on. Each record is written through to a journal before the next point starts, so that a run that was ended
 in any way continues where it stopped; only records whose programs have not changed are taken over.
+
+A device on which point after point fails is quarantined (`Faults`): what is left is handed back, `not_run`. The header
+of a batch says which device is expected; what another one measured is `wrong_device` and keeps no number.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ import hashlib
 import json
 import os
 import platform
+import re
 import selectors
 import shutil
 import signal
@@ -31,7 +35,7 @@ import time
 import uuid
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, NamedTuple, TextIO
+from typing import IO, TYPE_CHECKING, Any, NamedTuple, TextIO
 
 if TYPE_CHECKING:  # Python 3.8 would not understand these two
     from collections.abc import Iterator
@@ -69,6 +73,24 @@ TAIL_LINES = 12
 # for want of memory: it is recorded, and measured again at the next start.)
 ENDED_FROM_OUTSIDE = ("SIGTERM", "SIGINT", "SIGHUP")
 FULL_DISK = ("No space left on device", "Disk quota exceeded")
+# A device is quarantined after so many faults in a row of several programs, or of one alone.
+FAULTS_OF_SEVERAL = 3
+FAULTS_OF_ONE = 10
+# What a worker's answer says about its measurement, as opposed to its device.
+NUMBERS = (
+    "actual_size",
+    "seconds_per_rep",
+    "checksums",
+    "bytes_read",
+    "bytes_written",
+    "bytes_modified",
+    "bytes_atomic",
+    "flops",
+    "launches_per_rep",
+    "clock_resolution_s",
+    "dump_data",
+)
+TOOL_TIMEOUT_S = 30.0
 START_GRACE_S = 60.0  # a fresh worker may take this long for its driver, on top of the point's own limit
 # Idle OpenMP threads spin for a while; a worker that has just finished must not do so beside the next one.
 OPENMP_SPIN_MS = 20
@@ -98,7 +120,7 @@ class WorkerFailed(Exception):
 # --- workers --------------------------------------------------------------------------------------------------------
 
 
-def _die_with_parent() -> None:
+def die_with_parent() -> None:
     """In the child: be killed when the runner dies, even by SIGKILL, so that nothing measures beside its successor."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
@@ -122,7 +144,7 @@ class Worker:
                     stderr=errors,
                     env=environment,
                     start_new_session=True,
-                    preexec_fn=_die_with_parent,
+                    preexec_fn=die_with_parent,
                 )
             except OSError as error:
                 raise WorkerFailed("crashed", f"cannot be started: {error}") from None
@@ -339,8 +361,10 @@ class Journal:
         path.parent.mkdir(parents=True, exist_ok=True)
         self.records: dict[str, Record] = {}
         self.environments: dict[str, list[Record]] = {}
-        self._file = path.open("ab")
-        _lock(self._file)
+        self._known: set[str] = set()
+        # Without a buffer: what could not be written must not be tried again when the file is closed.
+        self._file = path.open("ab", buffering=0)
+        lock(self._file, "another runner is at these points; waiting until it has finished")
         for line in _whole_lines(path):
             self._take(line)
 
@@ -352,6 +376,23 @@ class Journal:
                 self.records.pop(str(name), None)
         elif "id" in line:
             self.records[str(line["id"])] = line
+            self._known.add(str(line["id"]))
+
+    def take_over(self, path: Path, ids: set[str]) -> list[Record]:
+        """Append what another journal, which nobody writes any more, holds of points that this one never had."""
+        records: dict[str, Record] = {}
+        environments = []
+        for line in _whole_lines(path):
+            if line.get("type") == "environment":
+                environments.append(line)
+            elif line.get("type") == "forgotten":
+                for name in line["ids"]:
+                    records.pop(str(name), None)
+            elif line.get("id") in ids - self._known:
+                records[str(line["id"])] = line
+        runs = {record.get("run") for record in records.values()} - set(self.environments)
+        self.extend([*(line for line in environments if line.get("run") in runs), *records.values()])
+        return list(records.values())
 
     def has_ended(self, run: str) -> bool:
         """Whether a run came to its end."""
@@ -359,28 +400,44 @@ class Journal:
 
     def append(self, line: Record) -> None:
         """Write a record (or a description of the environment) through to the disk."""
-        self._file.write(json.dumps(line).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._take(line)
+        self.extend([line])
+
+    def extend(self, lines: list[Record]) -> None:
+        """Write all of the lines through to the disk, or, if it is full, none of them."""
+        data = b"".join(json.dumps(line).encode() + b"\n" for line in lines)
+        before = os.fstat(self._file.fileno()).st_size
+        try:
+            while data:
+                data = data[os.write(self._file.fileno(), data) :]
+            os.fsync(self._file.fileno())
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._file.truncate(before)
+            raise
+        for line in lines:
+            self._take(line)
 
     def forget(self) -> None:
         """Begin anew."""
         self._file.truncate(0)
         self.records.clear()
         self.environments.clear()
+        self._known.clear()
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
 
 
-def _lock(file: BinaryIO) -> None:
-    """Be alone: a runner whose Snakemake was killed goes on, and nothing must be measured beside it."""
+def lock(file: IO[bytes], waiting: str) -> None:
+    """Be alone: a runner whose Snakemake was killed goes on, and nothing must be measured beside it.
+
+    ``waiting`` is said if somebody else has the file; then this waits.
+    """
     try:
         fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        print("ironsweep: another runner is at these points; waiting until it has finished", file=sys.stderr)
+        print(f"ironsweep: {waiting}", file=sys.stderr, flush=True)
         fcntl.flock(file, fcntl.LOCK_EX)
     except OSError:
         pass  # a file system without locks
@@ -400,7 +457,7 @@ def _whole_lines(path: Path) -> Iterator[Record]:
 
 
 def _comparison(point: Point) -> tuple[Any, ...]:
-    """What the points have in common that are compared with one another."""
+    """What the points have in common that are compared with one another; the twin of an A/A pair is one of them."""
     return tuple(point.get(name) for name in ("kernel", "kind", "device", "arch", "size", "data"))
 
 
@@ -442,30 +499,224 @@ NVIDIA_FACTS = (
     "clocks_event_reasons.active",
     "clocks_throttle_reasons.active",
 )
+# Of what amd-smi says: who the device is, how it is divided, clocks, power, errors in memory, what slows it down.
+AMD_FACTS = re.compile(
+    r"(asic|driver|limit|partition|throttle)\.|bus\.bdf|ras\.eeprom_version|(ras|ecc)\.\w*(correctable|state)|power\."
+    r"|clock\.(gfx_0|mem_0)\.(clk|max_clk)$|temperature\."
+)
 
 
 def _output(command: list[str]) -> str | None:
-    with contextlib.suppress(OSError, subprocess.SubprocessError):
-        done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60, check=True)
-        return done.stdout.decode("utf-8", "replace")
-    return None
+    """What a tool prints; None if it is not there, fails, or hangs as the driver of a broken device does."""
+    try:
+        tool = subprocess.Popen(
+            command,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            preexec_fn=die_with_parent,
+        )
+    except OSError:
+        return None
+    try:
+        text, _ = tool.communicate(timeout=TOOL_TIMEOUT_S)
+        return text.decode("utf-8", "replace") if tool.returncode == 0 else None
+    except subprocess.TimeoutExpired:
+        return None  # nobody waits for it: a process that hangs in the driver cannot even be killed
+    finally:
+        if tool.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(tool.pid, signal.SIGKILL)
+        if tool.stdout:
+            tool.stdout.close()
 
 
-def _nvidia_facts() -> list[Record]:
-    """One object a GPU. Drivers differ in what they know and refuse a question that has one unknown word."""
+def gpus(vendor: str) -> list[Record] | None:
+    """One object a GPU of this machine, as the vendor's tool describes it; None if there is no tool that answers.
+
+    Besides what the tool says each has ``name``, ``uuid`` and ``arch``, where they are told.
+    """
+    return _nvidia_gpus() if vendor == "nvidia" else _amd_gpus()
+
+
+def _nvidia_gpus() -> list[Record] | None:
+    """Drivers differ in what they know and refuse a question that has one unknown word."""
     if not shutil.which("nvidia-smi"):
-        return []
+        return None
     understood = _output(["nvidia-smi", "--help-query-gpu"]) or ""
     known = [name for name in NVIDIA_FACTS if f'"{name}"' in understood]
     answer = _output(["nvidia-smi", f"--query-gpu={','.join(known)}", "--format=csv,noheader"]) if known else None
-    rows = [[value.strip() for value in line.split(",")] for line in (answer or "").splitlines()]
-    return [{name: row[index] for index, name in enumerate(known)} for row in rows if len(row) == len(known)]
-
-
-def _amd_facts() -> str | None:
-    if not shutil.which("rocm-smi"):
+    if answer is None:
         return None
-    return _output(["rocm-smi", "--showproductname", "--showuniqueid", "--showdriverversion", "--showclocks", "--json"])
+    rows = [[value.strip() for value in line.split(",")] for line in answer.splitlines()]
+    found = []
+    for row in rows:
+        if len(row) == len(known):
+            gpu: Record = {name: row[index] for index, name in enumerate(known)}
+            capability = gpu.get("compute_cap", "").replace(".", "")
+            arch = f"sm_{capability}" if capability.isdigit() else None
+            found.append(_named(gpu, gpu.get("name"), gpu.get("uuid"), arch))
+    return found
+
+
+def _amd_gpus() -> list[Record] | None:
+    """From amd-smi, or else from rocm-smi, which calls a GPU by its board's name in the list of PCI devices."""
+    for tool, read in (("amd-smi", _from_amd_smi), ("rocm-smi", _from_rocm_smi)):
+        if shutil.which(tool):
+            found = read()
+            if found:
+                return found
+    return None
+
+
+def _from_amd_smi() -> list[Record]:
+    found: dict[str, Record] = {}
+    for command in ("static", "metric"):
+        told = _json_of(["amd-smi", command, "--json"])
+        for gpu in told.get("gpu_data", []) if isinstance(told, dict) else told or []:
+            if isinstance(gpu, dict):
+                facts = {name: value for name, value in _flat(gpu) if AMD_FACTS.match(name)}
+                found.setdefault(str(gpu.get("gpu")), {}).update(facts)
+    names = ("asic.market_name", "asic.asic_serial", "asic.target_graphics_version")
+    return [_named(gpu, *map(gpu.get, names)) for gpu in found.values()]
+
+
+def _from_rocm_smi() -> list[Record]:
+    basic = ["rocm-smi", "--showproductname", "--showuniqueid", "--showdriverversion", "--showclocks"]
+    more = ["--showpower", "--showmaxpower", "--showtemp", "--showperflevel"]
+    told = _json_of([*basic, *more, "--json"]) or _json_of([*basic, "--json"])
+    if not isinstance(told, dict):
+        return []
+    found = []
+    for card, facts in told.items():
+        if re.match(r"card\d+$", card) and isinstance(facts, dict):
+            # Versions differ in how they write the names.
+            named = {name.lower(): value for name, value in facts.items()}
+            gpu = {**facts, "card": card, "board": named.get("card series")}
+            found.append(_named(gpu, None, named.get("unique id"), named.get("gfx version")))
+    if found and isinstance(told.get("system"), dict):
+        found[0].update(told["system"])
+    return found
+
+
+def _named(gpu: Record, name: Any, uuid: Any, arch: Any) -> Record:
+    """What a tool says of a GPU, with what every tool should say under names of its own, if it is told."""
+    names = {"name": name, "uuid": uuid, "arch": arch}
+    told = {key: str(value) for key, value in names.items() if value and "N/A" not in str(value)}
+    return {**{key: value for key, value in gpu.items() if key not in names}, **told}
+
+
+def _json_of(command: list[str]) -> Any:
+    with contextlib.suppress(ValueError, RecursionError):
+        return json.loads(_output(command) or "")
+    return None
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Names such as `asic.market_name` and their values; a value with a unit is one."""
+    if isinstance(value, dict) and set(value) == {"value", "unit"}:
+        yield name, f"{value['value']} {value['unit']}"
+    elif isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name}.{key}" if name else str(key))
+    elif not isinstance(value, list):
+        yield name, value
+
+
+def _in_use(vendor: str) -> list[Record] | None:
+    """The GPUs that programs see: those that the environment names, or all where it does not, or not clearly."""
+    found = gpus(vendor)
+    entries = visible(os.environ.get("CUDA_VISIBLE_DEVICES" if vendor == "nvidia" else "ROCR_VISIBLE_DEVICES"))
+    if not found or entries is None:
+        return found
+    parents = _parents_of_slices() if any(entry.startswith("MIG-") for entry in entries) else {}
+    used = []
+    for entry in entries:
+        # AMD's tools do not count as the runtime does, above all not inside a job.
+        if entry.isdigit() and vendor == "nvidia":
+            used += found[int(entry) : int(entry) + 1]
+        elif entry in parents:
+            used += [{**gpu, "mig.uuid": entry} for gpu in found if gpu.get("uuid") == parents[entry]]
+        elif not entry.isdigit():
+            used += [gpu for gpu in found if _same_gpu(entry, str(gpu.get("uuid", "")))]
+    return used or found
+
+
+def visible(value: str | None) -> list[str] | None:
+    """What a variable such as CUDA_VISIBLE_DEVICES names; None if it is not set. A wrong word ends the list."""
+    if value is None:
+        return None
+    entries = [entry.strip() for entry in value.split(",")]
+    wrong = (number for number, entry in enumerate(entries) if not re.match(r"\d+$|(GPU|MIG)-", entry))
+    return entries[: next(wrong, len(entries))]
+
+
+def _same_gpu(entry: str, uuid: str) -> bool:
+    """Whether an environment's word means a GPU: the beginning of NVIDIA's UUID or of AMD's unique number."""
+    number = re.sub(r"^(GPU-|0x)", "", uuid, flags=re.I).lower()
+    return bool(number) and number.startswith(entry[len("GPU-") :].lower())
+
+
+def _parents_of_slices() -> dict[str, str]:
+    """UUIDs of MIG devices, and of the GPU that each is a slice of, as nvidia-smi lists them."""
+    parents: dict[str, str] = {}
+    gpu = ""
+    for line in (_output(["nvidia-smi", "-L"]) or "").splitlines():
+        uuid = re.search(r"UUID: ([^)]+)\)", line)
+        if uuid and line.startswith("GPU"):
+            gpu = uuid[1]
+        elif uuid:
+            parents[uuid[1]] = gpu
+    return parents
+
+
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"[a-z0-9]+", text.lower()))
+
+
+def misfit(expected: Record, found: Record) -> str | None:
+    """Why a device is not the one that is expected, if it is not. What is not told about it is no reason.
+
+    ``expected`` and ``found`` have ``vendor``, ``model`` or ``name``, and ``arch`` (of ``expected`` a list). All words
+    of the model must be words of the name; what the model has in parentheses is a remark. A slice of a GPU (MIG) is not
+    the whole.
+    """
+    model = re.sub(r"\([^)]*\)", " ", expected.get("model") or "")
+    name, vendor = found.get("name") or "", found.get("vendor") or ""
+    arch = str(found.get("arch") or "").partition(":")[0]
+    wanted = _words(model)
+    is_slice = bool(wanted) and "mig" in _words(name) - wanted
+    if (
+        (not vendor or vendor == expected.get("vendor", vendor))
+        and (not name or (wanted <= _words(name) and not is_slice))
+        and (not arch or not expected.get("arch") or arch in expected["arch"])
+    ):
+        return None
+    asked = " ".join(filter(None, (expected.get("vendor"), model.strip(), " or ".join(expected.get("arch") or []))))
+    there = " ".join(filter(None, (name or vendor, arch)))
+    return f"asked for {asked}, found {there}"
+
+
+def _wrong_gpu(expected: Record, environment: Record) -> str | None:
+    """Why nothing is to be measured here: none of the GPUs of which the tools know fits."""
+    found = environment.get(expected.get("vendor", ""))
+    reasons = [misfit(expected, {**gpu, "vendor": expected["vendor"]}) for gpu in found or []]
+    return reasons[0] if reasons and all(reasons) else None
+
+
+def _exchanged(before: Record, after: Record) -> str | None:
+    """How devices after a run differ from those before it, or from how they were divided, if tools told both times."""
+    for vendor in ("nvidia", "amd"):
+        first, last = (sorted(map(_identity, line.get(vendor) or [])) for line in (before, after))
+        if first and last and first != last:
+            return f"the device changed during the run: {'; '.join(first)} before, {'; '.join(last)} after"
+    return None
+
+
+def _identity(gpu: Record) -> str:
+    words = {"uuid": "", "mig.uuid": "", "mig.mode.current": "MIG ", "partition.compute_partition": "partition "}
+    return " ".join(f"{word}{gpu[name]}" for name, word in words.items() if gpu.get(name))
 
 
 def _cpu_model() -> str:
@@ -498,8 +749,8 @@ def environment_facts(run: str, moment: str, devices: list[str], threads: int) -
             for name in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
             if name in os.environ
         },
-        "nvidia": _nvidia_facts() if "nvidia" in devices else [],
-        "amd": _amd_facts() if "amd" in devices else None,
+        "nvidia": _in_use("nvidia") if "nvidia" in devices else [],
+        "amd": _in_use("amd") if "amd" in devices else [],
     }
 
 
@@ -538,7 +789,38 @@ class Progress:
 
     def summary(self) -> str:
         """Numbers of records by status."""
-        return ", ".join(f"{count} {status}" for status, count in sorted(self.counts.items()))
+        return ", ".join(f"{count} {status}" for status, count in sorted(self.counts.items()) if count)
+
+
+class Faults:
+    """Points in a row that crashed or hung: when it is the device, and not a kernel, that is broken.
+
+    One broken kernel must not condemn a device: it is after `FAULTS_OF_SEVERAL` in a row if they are of two programs
+    (kernel and variant) at least, and after `FAULTS_OF_ONE` if they are of one. An answer that needs a working device
+    ends the row. What says nothing about the device (`unsupported`, `wrong_device`, a worker that was killed by
+    SIGKILL, as happens where the host's memory is full) neither counts nor ends it.
+    """
+
+    def __init__(self) -> None:
+        """None yet."""
+        self._row: list[tuple[str, str]] = []
+
+    def count(self, point: Point, answer: Record) -> None:
+        """Take a worker's answer, or what stands in its place, into account."""
+        status, message = answer["status"], str(answer.get("message"))
+        if status in ("ok", "out_of_memory"):
+            self._row.clear()
+        elif status in ("crashed", "timeout") and "(SIGKILL)" not in message:
+            self._row.append((f"{point['kernel']} {point['variant']}", f"{status}: {message[:80]}"))
+
+    @property
+    def verdict(self) -> str | None:
+        """Why the device is quarantined; None if it is not."""
+        several = len({who for who, _ in self._row}) > 1
+        if len(self._row) < (FAULTS_OF_SEVERAL if several else FAULTS_OF_ONE):
+            return None
+        last = "; ".join(f"{who} {what}" for who, what in self._row[-FAULTS_OF_SEVERAL:])
+        return f"not measured: the device is quarantined after {len(self._row)} faults in a row, the last: {last}"
 
 
 class Paths(NamedTuple):
@@ -554,8 +836,8 @@ class Paths(NamedTuple):
 class Run:
     """One run over a list of points."""
 
-    def __init__(self, options: argparse.Namespace, points: list[Point]) -> None:
-        """Nothing is started yet."""
+    def __init__(self, options: argparse.Namespace, points: list[Point], expected: Record | None = None) -> None:
+        """Nothing is started yet. ``expected`` says which device it has to be: vendor, model, list of arch."""
         journal = Path(options.journal or f"{options.out}.journal")
         self.paths = Paths(
             out=Path(options.out),
@@ -566,17 +848,34 @@ class Run:
         )
         self.options = options
         self.points = points
+        self.expected = expected or {}
         usable = len(os.sched_getaffinity(0))
         self.threads = min(options.threads, usable) if options.threads else usable
         self.programs = Programs(options)
         self.journal = Journal(journal)
         if options.repeat:
             self.journal.forget()
+        self._take_over()
         self.fleet = Fleet(options, self.paths.logs, self._worker_environment())
         self.progress = Progress(len(points), sys.stderr)
         self.run_id = uuid.uuid4().hex[:12]
         self.measured = 0
+        self.faults = Faults()
+        self.quarantined: str | None = None
+        self._refused: str | None = None
+        self._answered: list[Point] = []
         self._last_worker: Worker | None = None
+
+    def _take_over(self) -> None:
+        """What journals of batches hold that were given up for this one."""
+        ids = {point["id"] for point in self.points}
+        for stem in self.options.earlier:
+            for path in sorted(Path(stem).parent.glob(f"{Path(stem).name}.*.jsonl")):
+                for record in self.journal.take_over(path, ids):
+                    dump = path.with_suffix(".dumps") / str(record.get("dump"))
+                    if record.get("dump") and dump.exists():
+                        self.paths.kept_dumps.mkdir(parents=True, exist_ok=True)
+                        shutil.copyfile(dump, self.paths.kept_dumps / record["dump"])
 
     def _worker_environment(self) -> dict[str, str]:
         return {
@@ -599,17 +898,34 @@ class Run:
                 self.progress.show(self.journal.records[point["id"]])
         runs = [point for point in todo if self._is_measured(point)]
         devices = sorted({point["device"] for point in runs})
+        start = None
         if runs:
-            self.journal.append(environment_facts(self.run_id, "start", devices, self.threads))
+            start = environment_facts(self.run_id, "start", devices, self.threads)
+            self.journal.append(start)
+            if self.expected.get("vendor") in devices:
+                self._refused = _wrong_gpu(self.expected, start)
         for order, point in enumerate(todo):
             record = self._record(point, order)
             self.journal.append(record)
             self.progress.show(record)
         self.fleet.close()
-        if runs:
-            self.journal.append(environment_facts(self.run_id, "end", devices, self.threads))
-        self.measured = len(runs)
+        if start:
+            end = environment_facts(self.run_id, "end", devices, self.threads)
+            # In one piece: records of a run whose end is on the disk are believed.
+            self.journal.extend([*self._condemned(_exchanged(start, end)), end])
+        self.measured = len(self._answered)
         self._write_result()
+
+    def _condemned(self, reason: str | None) -> list[Record]:
+        """What GPUs answered in this run, without its numbers, if there is a reason not to believe them."""
+        records = []
+        for point in self._answered if reason else []:
+            if point["device"] in ("nvidia", "amd"):
+                before = self.journal.records[point["id"]]
+                self.progress.counts[before["status"]] -= 1
+                records.append({**_without_numbers(before), "status": "wrong_device", "message": reason})
+                self.progress.show(records[-1])
+        return records
 
     def _forget_comparisons(self) -> None:
         """Drop what would be compared with a record that is missing or no longer holds: they are measured in one run.
@@ -651,8 +967,17 @@ class Run:
             answer: Record = {"status": note[0], "message": note[1]}
         elif not self._is_measured(point):
             answer = {"status": point["status_planned"], "message": point["reason_planned"]}
+        elif self._refused and point["device"] == self.expected.get("vendor"):
+            answer = {"status": "wrong_device", "message": self._refused}
+        elif self.quarantined:
+            answer = {"status": "not_run", "message": self.quarantined, "handed_back": True}
         else:
-            answer = self._measure(point)
+            answer = self._attested(point, self._measure(point))
+            self._answered.append(point)
+            self.faults.count(point, answer)
+            self.quarantined = self.faults.verdict
+            if self.quarantined:
+                self.fleet.close(patience_s=0)
         answer["dump"] = point.get("dump")
         return {
             **answer,
@@ -667,6 +992,16 @@ class Run:
             "order": order,
             "timeout_s": self.options.timeout,
         }
+
+    def _attested(self, point: Point, answer: Record) -> Record:
+        """A worker's answer, or, if it comes from another device than is expected, that it does and no number."""
+        if not self.expected or point["device"] != self.expected.get("vendor", point["device"]):
+            return answer
+        found = {name: answer.get(f"device_{name}") for name in ("vendor", "name", "arch")}
+        reason = misfit(self.expected, found)
+        if not reason and answer["status"] == "ok" and not (found["name"] or found["arch"]):
+            reason = "the worker does not say which device it had"
+        return {**_without_numbers(answer), "status": "wrong_device", "message": reason} if reason else answer
 
     def _measure(self, point: Point) -> Record:
         dump = self._dump(point)
@@ -709,7 +1044,14 @@ class Run:
 
     def _write_result(self) -> None:
         """The records file, whole or not at all: what is known about the machine first, then the points' order."""
-        records = [dict(self.journal.records[point["id"]]) for point in self.points]
+        # A record that was taken over was measured in another lane.
+        records = [
+            {
+                **self.journal.records[point["id"]],
+                **{name: point[name] for name in ("lane", "twin_of") if name in point},
+            }
+            for point in self.points
+        ]
         if self.paths.dumps:
             self.paths.dumps.mkdir(parents=True, exist_ok=True)
         for record in records:
@@ -741,29 +1083,41 @@ class Run:
         self.progress.end()
 
 
-def read_points(paths: list[str]) -> list[Point]:
-    """Points of several files, in their order."""
-    return [
-        json.loads(line)
-        for path in paths
-        for line in Path(path).read_text(encoding="utf-8").splitlines()
-        if line.strip()
-    ]
+def _without_numbers(record: Record) -> Record:
+    return {name: value for name, value in record.items() if name not in NUMBERS}
+
+
+def read_points(paths: list[str], lane: int | None = None) -> tuple[list[Point], Record]:
+    """Points of several files, in their order, or of one lane, and which device a batch's header expects for them."""
+    points: list[Point] = []
+    expected: Record = {}
+    for path in paths:
+        for text in Path(path).read_text(encoding="utf-8").splitlines():
+            line = json.loads(text) if text.strip() else None
+            if line and line.get("type") == "batch":
+                expected = line.get("expected") or {}
+            elif line and (lane is None or line.get("lane") == lane):
+                points.append(line)
+    return points, expected
 
 
 def _stop(number: int, _frame: Any) -> None:
+    for again in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(again, signal.SIG_IGN)  # Slurm, and Ctrl-C, tell every process, and so may whoever started this
     raise Interrupted(number)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="ironsweep.runner", description="Run points and write their records.")
-    parser.add_argument("--points", required=True, nargs="+", help="files with one point a line")
+    parser.add_argument("--points", required=True, nargs="+", help="files with one point a line, or batches")
+    parser.add_argument("--lane", type=int, help="measure this lane of a batch only")
     parser.add_argument("--bin", required=True, help="folder with a folder of workers and parts for each kernel")
     parser.add_argument("--out", required=True, help="records file, written when all points have a record")
     parser.add_argument("--runtime", help="program that runs a worker with the right loader and libraries")
     parser.add_argument("--toolchain", help="toolchain.json of the compilers that built the workers")
     parser.add_argument("--emulator", default="", help="command of the program that emulates an AMD GPU")
     parser.add_argument("--journal", help="records as they come, kept for the next run (default: OUT.journal)")
+    parser.add_argument("--earlier", nargs="+", default=[], help="stems of journals to take over what is missing from")
     parser.add_argument("--dumps", help="folder for the arrays of the random data mode")
     parser.add_argument("--embed-dumps", action="store_true", help="put these arrays into the records instead")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds a point may take")
@@ -781,7 +1135,7 @@ def main(arguments: list[str] | None = None) -> int:
     patience_s = 10.0
     before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        run = Run(options, read_points(options.points))
+        run = Run(options, *read_points(options.points, options.lane))
         run.everything()
     except Interrupted as stop:
         patience_s = 0.0
@@ -804,6 +1158,8 @@ def main(arguments: list[str] | None = None) -> int:
     text = f"{options.out}: {len(run.points)} cells, {run.progress.summary()}; {run.measured} measured in this run"
     if "ok" not in run.progress.counts and run.points:
         text += f"\nnothing is ok; the first says: {run.journal.records[run.points[0]['id']].get('message')}"
+    if run.quarantined:
+        text += f"\n{run.quarantined}"
     if options.log:
         Path(options.log).write_text(f"{text}\n", encoding="utf-8")
     else:
