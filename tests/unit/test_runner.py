@@ -799,8 +799,10 @@ def test_journals_of_a_batch_that_was_given_up_are_taken_over(bench: Bench) -> N
     moments = [line["moment"] for line in records.read_file(bench.folder / "out/records.jsonl").environments]
     assert sorted(moments) == ["end", "start", "start"]
     # What was measured anew since then is not overwritten.
-    bench.run([point(40), *points], "--earlier", "old")
-    assert len(bench.lines("asked")) == 5
+    bench.worker(text=f"{FAKE.read_text()}# changed\n")
+    for _ in range(2):
+        bench.run([point(40), *points], "--earlier", "old")
+        assert len(bench.lines("asked")) == 9
 
 
 def test_a_full_disk_leaves_the_journal_whole(bench: Bench) -> None:
