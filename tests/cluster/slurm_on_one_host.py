@@ -4,8 +4,10 @@ As a program it starts the cluster, says how to use it, and ends it when it is i
 
     python tests/cluster/slurm_on_one_host.py
 
-It has a node without GPUs (partition `cpu`) and one whose two "GPUs" are links to /dev/null (partition `gpu`): Slurm
-hands them out and sets CUDA_VISIBLE_DEVICES, but there is no hardware behind them.
+It has a node without GPUs (partition `cpu`), two with four "H100" each and one with four "MI300A" (partition `gpu`;
+`scavenge` and `urgent` are the same nodes, and jobs in `urgent` take them from those in `scavenge`). GPUs are links to
+/dev/null: Slurm hands them out and sets CUDA_VISIBLE_DEVICES or ROCR_VISIBLE_DEVICES, but there is no hardware behind
+them.
 """
 
 from __future__ import annotations
@@ -25,8 +27,14 @@ from pathlib import Path
 
 SYSTEM_CONF = Path("/etc/slurm/slurm.conf")
 MARK = "# made by ironsweep's tests/cluster"
-PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo")
-NODES = {"cpu1": "", "gpu1": "Gres=gpu:h100:2 Features=h100"}
+PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scancel", "scontrol")
+NODES = {
+    "cpu1": "",
+    "nv1": "Gres=gpu:h100:4 Features=h100",
+    "nv2": "Gres=gpu:h100:4 Features=h100",
+    "amd1": "Gres=gpu:mi300a:4 Features=mi300a",
+}
+GPUS = 4
 
 SLURM_CONF = """\
 {mark}
@@ -52,11 +60,18 @@ AccountingStorageType=accounting_storage/none
 SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
+SlurmdTimeout=10
 KillWait=2
 # squeue knows ended jobs for this long (s); the executor learns from it how they ended.
 MinJobAge=300
 # A short queue that is looked at often: nobody else waits.
-SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0
+SchedulerParameters=batch_sched_delay=0,sched_interval=1,sched_min_interval=0,requeue_delay=1
+PreemptType=preempt/partition_prio
+PreemptMode=REQUEUE
+JobRequeue=1
+# A line for every job that ended, and how.
+JobCompType=jobcomp/filetxt
+JobCompLoc={folder}/ended_jobs
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 # Nodes may claim more cores than the machine has.
@@ -65,7 +80,9 @@ GresTypes=gpu
 NodeName=DEFAULT CPUs=8 Sockets=1 CoresPerSocket=8 ThreadsPerCore=1 RealMemory=64000 State=UNKNOWN
 {nodes}
 PartitionName=cpu Nodes=cpu1 Default=YES MaxTime=60 DefMemPerCPU=500 State=UP
-PartitionName=gpu Nodes=gpu1 MaxTime=60 DefMemPerCPU=500 State=UP
+PartitionName=gpu Nodes=nv1,nv2,amd1 MaxTime=60 DefMemPerCPU=500 PriorityTier=10 State=UP
+PartitionName=scavenge Nodes=nv1,nv2,amd1 MaxTime=60 DefMemPerCPU=500 PriorityTier=1 PreemptMode=REQUEUE State=UP
+PartitionName=urgent Nodes=nv1,nv2,amd1 MaxTime=60 DefMemPerCPU=500 PriorityTier=100 PreemptMode=OFF State=UP
 """
 
 
@@ -117,10 +134,43 @@ class Cluster:
         files = [f"--{kind}-file={self.folder}/munge.{kind}" for kind in ("pid", "log", "seed")]
         self._daemon("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={sock}", *files)
         self._wait_for(sock.exists, "munged")
-        self._daemon("slurmctld", "-D", "-i", "-f", str(self.folder / "slurm.conf"))
+        self.start_controller()
         for node in NODES:
             self._daemon("slurmd", "-D", "-N", node, "-f", str(self.folder / "slurm.conf"))
         self._wait_for(self._all_idle, "slurm")
+
+    def start_controller(self) -> None:
+        """Start slurmctld; it goes on from the state that an earlier one left."""
+        self._controller = self._daemon("slurmctld", "-D", "-f", str(self.folder / "slurm.conf"))
+
+    def kill_controller(self) -> None:
+        """SIGKILL to slurmctld."""
+        self._daemons.remove(self._controller)
+        self._controller.kill()
+        self._controller.wait()
+
+    def call(self, name: str, *arguments: str) -> str:
+        """What one of Slurm's commands prints. Raises CalledProcessError, or TimeoutExpired after 20 s."""
+        done = subprocess.run(
+            [program(name), *arguments],
+            env=self.environment(),
+            capture_output=True,
+            text=True,
+            timeout=20,
+            check=True,
+        )
+        return done.stdout
+
+    def jobs(self, *states: str) -> list[str]:
+        """Numbers of the jobs in the queue, of all or of those in certain states."""
+        chosen = ["--states", ",".join(states)] if states else []
+        return self.call("squeue", "--noheader", "--format=%A", *chosen).split()
+
+    def ended(self) -> list[dict[str, str]]:
+        """What Slurm has noted of each job that ended: JobId, JobState, NodeList and more."""
+        file = self.folder / "ended_jobs"
+        lines = file.read_text(errors="replace").splitlines() if file.exists() else []
+        return [dict(word.split("=", 1) for word in line.split() if "=" in word) for line in lines]
 
     def stop(self) -> None:
         """End the daemons that this object started."""
@@ -142,9 +192,10 @@ class Cluster:
         key = self.folder / "munge.key"
         key.write_bytes(os.urandom(1024))
         key.chmod(0o400)
-        for number in range(2):
-            # Slurm sets CUDA_VISIBLE_DEVICES only for files that lead to a character device.
+        for number in range(GPUS):
+            # Slurm sets the variables of visible devices only for files that lead to a character device.
             (self.folder / f"dev/nvidia{number}").symlink_to("/dev/null")
+            (self.folder / f"dev/render{number}").symlink_to("/dev/null")
         host = socket.gethostname().partition(".")[0]
         nodes = "\n".join(
             f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={self.port + number} {more}"
@@ -153,25 +204,27 @@ class Cluster:
         text = SLURM_CONF.format(mark=MARK, host=host, port=self.port, folder=self.folder, nodes=nodes)
         (self.folder / "slurm.conf").write_text(text)
         (self.folder / "gres.conf").write_text(
-            f"NodeName=gpu1 Name=gpu Type=h100 File={self.folder}/dev/nvidia[0-1] Flags=nvidia_gpu_env\n"
+            "AutoDetect=off\n"
+            f"NodeName=nv[1-2] Name=gpu Type=h100 File={self.folder}/dev/nvidia[0-{GPUS - 1}] Flags=nvidia_gpu_env\n"
+            f"NodeName=amd1 Name=gpu Type=mi300a File={self.folder}/dev/render[0-{GPUS - 1}] Flags=amd_gpu_env\n"
         )
         version = subprocess.run([program("slurmctld"), "-V"], capture_output=True, text=True, check=True).stdout
         if int(version.split()[1].partition(".")[0]) >= 23:  # older ones do not know this and need no such file
             (self.folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
 
-    def _daemon(self, name: str, *arguments: str) -> None:
+    def _daemon(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.out").open("ab") as log:
-            self._daemons.append(
-                subprocess.Popen(
-                    [program(name), *arguments],
-                    stdin=subprocess.DEVNULL,
-                    stdout=log,
-                    stderr=log,
-                    env=self.environment(),
-                    start_new_session=True,
-                    preexec_fn=_end_with_parent,
-                )
+            daemon = subprocess.Popen(
+                [program(name), *arguments],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                env=self.environment(),
+                start_new_session=True,
+                preexec_fn=_end_with_parent,
             )
+        self._daemons.append(daemon)
+        return daemon
 
     def _all_idle(self) -> bool:
         with contextlib.suppress(subprocess.TimeoutExpired):
@@ -182,7 +235,7 @@ class Cluster:
                 text=True,
                 timeout=5,
             )
-            return sorted(answer.stdout.split()) == sorted(word for node in NODES for word in (node, "idle"))
+            return set(answer.stdout.splitlines()) == {f"{node} idle" for node in NODES}
         return False
 
     def _wait_for(self, condition: object, name: str, seconds: float = 30.0) -> None:

@@ -103,6 +103,9 @@ def answer(point: dict[str, Any], behaviour: str) -> None:
     elif behaviour == "slow":
         time.sleep(0.3)
         write(line)
+    elif behaviour.startswith("sleep "):
+        time.sleep(float(behaviour.split()[1]))
+        write(line)
     else:
         write(line)
 

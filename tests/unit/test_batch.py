@@ -311,6 +311,9 @@ def test_a_stopped_batch_continues(bench: BatchBench, number: signal.Signals, la
     _, errors = process.communicate(timeout=40)
     assert process.returncode == (-9 if number == signal.SIGKILL else 128 + number)
     assert "Traceback" not in errors and ("what was measured is kept" in errors) == (number != signal.SIGKILL)
+    if lanes == 2 and number != signal.SIGKILL:
+        told = [f"lane {lane}: ironsweep: stopped by {number.name}" for lane in (0, 1)]
+        assert [line.partition(";")[0] for line in errors.splitlines()[:2]] == told
     assert not bench.out.exists()
     found = bench.end().records
     assert [record["status"] for record in found] == ["ok"] * 3 * lanes
@@ -318,6 +321,18 @@ def test_a_stopped_batch_continues(bench: BatchBench, number: signal.Signals, la
     twice = [item["id"] for item in points if item["size"] in (20, 21)]
     assert sorted(bench.lines("asked")) == sorted([*(item["id"] for item in points), *twice])
     assert asked == sorted(item["id"] for item in points if item["size"] < 30)
+
+
+@pytest.mark.parametrize("lanes", [1, 2])
+def test_several_signals_stop_it_once(bench: BatchBench, lanes: int) -> None:
+    bench.write([header(lanes), *lane_points([10], [20])[:lanes]])
+    process = bench.begin(fake={"10": "hang", "20": "hang"})
+    wait_for(bench, lanes)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+        os.kill(process.pid, number)
+    _, errors = process.communicate(timeout=40)
+    assert process.returncode in (128 + signal.SIGTERM, 128 + signal.SIGINT)
+    assert "Traceback" not in errors and "ignored" not in errors and "stopped by" in errors
 
 
 def _descendants(process: int) -> list[int]:

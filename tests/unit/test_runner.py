@@ -395,6 +395,16 @@ def test_a_stopped_run_continues(bench: Bench, number: signal.Signals) -> None:
     assert bench.lines("asked") == [points[0]["id"], points[1]["id"], points[1]["id"], points[2]["id"]]
 
 
+def test_several_signals_stop_it_once(bench: Bench) -> None:
+    process = bench.start([point(20)], fake={"20": "hang"})
+    _wait_for(bench, 1)
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+        process.send_signal(number)
+    _, errors = process.communicate(timeout=20)
+    assert process.returncode in (128 + signal.SIGTERM, 128 + signal.SIGINT)
+    assert len(errors.splitlines()) == 1 and "stopped by" in errors
+
+
 def test_the_worker_of_a_killed_runner_dies_with_it(bench: Bench) -> None:
     process = bench.start([point(20)], fake={"20": "hang"})
     _wait_for(bench, 1)
@@ -799,8 +809,10 @@ def test_journals_of_a_batch_that_was_given_up_are_taken_over(bench: Bench) -> N
     moments = [line["moment"] for line in records.read_file(bench.folder / "out/records.jsonl").environments]
     assert sorted(moments) == ["end", "start", "start"]
     # What was measured anew since then is not overwritten.
-    bench.run([point(40), *points], "--earlier", "old")
-    assert len(bench.lines("asked")) == 5
+    bench.worker(text=f"{FAKE.read_text()}# changed\n")
+    for _ in range(2):
+        bench.run([point(40), *points], "--earlier", "old")
+        assert len(bench.lines("asked")) == 9
 
 
 def test_a_full_disk_leaves_the_journal_whole(bench: Bench) -> None:

@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from ironsweep import runner
 
@@ -209,10 +209,10 @@ def _arguments(options: argparse.Namespace, lane: int, threads: int) -> list[str
 
 @dataclass(frozen=True)
 class _Lane:
-    """A runner that is running, and the file with what it says."""
+    """A runner that is running, and the file with what it says: in memory, because the disk may be what fails."""
 
     process: subprocess.Popen[bytes]
-    words: Path
+    words: IO[bytes]
 
 
 def _start(
@@ -225,17 +225,16 @@ def _start(
 
     package = str(Path(runner.__file__).parents[1])
     path = os.pathsep.join(filter(None, (package, environment.get("PYTHONPATH"))))
-    words = Path(f"{options.journal}.{lane}.err")
-    with words.open("wb") as file:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "ironsweep.runner", *_arguments(options, lane, threads)],
-            env={**environment, "PYTHONPATH": path},
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=file,
-            start_new_session=True,  # Ctrl-C reaches this process, which passes it on
-            preexec_fn=in_child,
-        )
+    words = os.fdopen(os.memfd_create(f"lane {lane}"), "w+b")
+    process = subprocess.Popen(
+        [sys.executable, "-m", "ironsweep.runner", *_arguments(options, lane, threads)],
+        env={**environment, "PYTHONPATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=words,
+        stderr=words,
+        start_new_session=True,  # Ctrl-C reaches this process, which passes it on
+        preexec_fn=in_child,
+    )
     return _Lane(process, words)
 
 
@@ -284,9 +283,9 @@ def _end(running: Sequence[_Lane], number: int) -> None:
 def _repeat(running: Sequence[_Lane]) -> None:
     """Say what lanes said."""
     for number, lane in enumerate(running):
-        with contextlib.suppress(OSError):
-            for line in lane.words.read_text(encoding="utf-8", errors="replace").splitlines():
-                print(f"lane {number}: {line}", file=sys.stderr)
+        lane.words.seek(0)
+        for line in lane.words.read().decode("utf-8", "replace").splitlines():
+            print(f"lane {number}: {line}", file=sys.stderr)
 
 
 # --- the result -----------------------------------------------------------------------------------------------------
@@ -334,7 +333,7 @@ def _summary(options: argparse.Namespace, batch: Batch, records: Sequence[Record
     for lane in range(batch.lanes):
         with contextlib.suppress(OSError):
             words = Path(f"{options.journal}.{lane}.log").read_text(encoding="utf-8").splitlines()
-            yield from (f"lane {lane}: {line}" for line in words)
+            yield from (f"lane {lane}: {line.removeprefix(f'{options.journal}.{lane}.records: ')}" for line in words)
 
 
 def _run(options: argparse.Namespace) -> int:
@@ -373,17 +372,11 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _stop(number: int, _frame: Any) -> None:
-    for again in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(again, signal.SIG_IGN)
-    raise runner.Interrupted(number)
-
-
 def main(arguments: list[str] | None = None) -> int:
     """Run; 0 if every point has a record, whatever its status."""
     options = _parser().parse_args(arguments)
     for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stop)
+        signal.signal(number, runner.stop)
     try:
         return _run(options)
     except BatchError as error:

@@ -461,6 +461,8 @@ def slurm_resources(system: System) -> dict[str, Any]:
     extra = [str(given["extra"])] if "extra" in given else []
     # The plugin has no word for it; with it the node is quiet, and the job still sees only its own GPU.
     extra += ["--exclusive"] if given.get("exclusive") else []
+    # After the profile's --no-requeue, and instead of it: where a job can be taken away it has to come back by itself.
+    extra += ["--requeue"] if given.get("preemptible") else []
     if extra:
         resources["slurm_extra"] = " ".join(extra)
     return resources

@@ -875,7 +875,9 @@ class Run:
                     dump = path.with_suffix(".dumps") / str(record.get("dump"))
                     if record.get("dump") and dump.exists():
                         self.paths.kept_dumps.mkdir(parents=True, exist_ok=True)
-                        shutil.copyfile(dump, self.paths.kept_dumps / record["dump"])
+                        part = self.paths.kept_dumps / f"{record['dump']}.part"
+                        shutil.copyfile(dump, part)
+                        part.replace(self.paths.kept_dumps / record["dump"])
 
     def _worker_environment(self) -> dict[str, str]:
         return {
@@ -1101,10 +1103,15 @@ def read_points(paths: list[str], lane: int | None = None) -> tuple[list[Point],
     return points, expected
 
 
-def _stop(number: int, _frame: Any) -> None:
+def stop(number: int, _frame: Any) -> None:
+    """What a signal does: it ends the run, once. Slurm and Ctrl-C tell every process, and so may its parent."""
     for again in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(again, signal.SIG_IGN)  # Slurm, and Ctrl-C, tell every process, and so may whoever started this
+        signal.signal(again, _heard)
     raise Interrupted(number)
+
+
+def _heard(_number: int, _frame: Any) -> None:
+    """Not SIG_IGN, of which Python complains if a signal is waiting already."""
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -1133,24 +1140,24 @@ def main(arguments: list[str] | None = None) -> int:
     options = _parser().parse_args(arguments)
     run = None
     patience_s = 10.0
-    before = {number: signal.signal(number, _stop) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         run = Run(options, *read_points(options.points, options.lane))
         run.everything()
-    except Interrupted as stop:
+    except Interrupted as signalled:
         patience_s = 0.0
         print(
-            f"ironsweep: stopped by {_signal_name(stop.args[0])}; what was measured is kept in the journal",
+            f"ironsweep: stopped by {_signal_name(signalled.args[0])}; what was measured is kept in the journal",
             file=sys.stderr,
         )
-        return EX_INTERRUPTED + int(stop.args[0])
+        return EX_INTERRUPTED + int(signalled.args[0])
     except (OSError, ValueError, KeyError) as error:
         patience_s = 0.0
         print(f"ironsweep: the run cannot go on: {type(error).__name__}: {error}", file=sys.stderr)
         return EX_IOERR
     finally:
         for number in before:
-            signal.signal(number, signal.SIG_IGN)  # the workers are being ended already
+            signal.signal(number, _heard)  # the workers are being ended already
         if run:
             run.close(patience_s)
         for number, handler in before.items():
@@ -1161,7 +1168,11 @@ def main(arguments: list[str] | None = None) -> int:
     if run.quarantined:
         text += f"\n{run.quarantined}"
     if options.log:
-        Path(options.log).write_text(f"{text}\n", encoding="utf-8")
+        try:
+            Path(options.log).write_text(f"{text}\n", encoding="utf-8")
+        except OSError as error:
+            print(f"ironsweep: the summary cannot be written: {error}", file=sys.stderr)
+            return EX_IOERR
     else:
         print(text)
     return 0

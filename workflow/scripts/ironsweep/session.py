@@ -149,6 +149,7 @@ class Session:
         )
         if through_slurm:
             SUBMITTING.touch()
+            _look_steadily(self._workflow)
         elif known is not None:
             SUBMITTING.unlink(missing_ok=True)
 
@@ -168,6 +169,18 @@ class Session:
             SUBMITTING.unlink(missing_ok=True)
         if self._stopped_by is not None:
             say("stopped; what was measured is kept, and the same command goes on from here")
+
+
+def _look_steadily(workflow: Any) -> None:
+    """Ask Slurm how jobs are as often as the profile says.
+
+    By itself the executor waits 10 s longer after each look that brought nothing new, up to three minutes, so that a
+    sweep of a few long batches would idle between them.
+    """
+    executor = workflow.scheduler._executor
+    interval = workflow.executor_settings.init_seconds_before_status_checks
+    if interval and hasattr(executor, "next_seconds_between_status_checks"):
+        type(executor).next_seconds_between_status_checks = property(lambda _: interval, lambda _, value: None)
 
 
 def begin(workflow: Any) -> Session | None:
