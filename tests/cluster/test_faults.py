@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SLOW, Sweep, finished
 from slurm_on_one_host import Cluster
+from sweep_through_slurm import SLOW, Sweep, finished
 
 
 def is_undisturbed(sweep: Sweep, undisturbed: list[dict[str, Any]]) -> None:

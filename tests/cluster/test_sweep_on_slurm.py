@@ -6,8 +6,8 @@ import json
 import os
 from pathlib import Path
 
-from conftest import SYSTEMS, Sweep, finished
 from slurm_on_one_host import Cluster
+from sweep_through_slurm import SYSTEMS, Sweep, finished
 
 from ironsweep.records import read_file
 
