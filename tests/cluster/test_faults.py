@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import SLOW, Sweep, finished
+
 from slurm_on_one_host import Cluster
+from sweep_through_slurm import SLOW, Sweep, finished
 
 
 def is_undisturbed(sweep: Sweep, undisturbed: list[dict[str, Any]]) -> None:
@@ -56,6 +57,8 @@ def test_a_pre_empted_job_comes_back(tmp_path: Path, cluster: Cluster, undisturb
     # Somebody with a better right needs the whole node for some seconds.
     whole = ("--partition=urgent", f"--nodelist={node}", "--exclusive", "--time=5", f"--chdir={tmp_path}")
     cluster.call("sbatch", *whole, "--wrap=sleep 5")
+    sweep.wait_for(lambda: job in cluster.jobs("PENDING"))
+    cluster.call("scontrol", "update", f"jobid={job}", "starttime=now")  # Slurm would wait two minutes
     finished(process)
     assert "PREEMPTED" in {entry["JobState"] for entry in cluster.ended() if entry["JobId"] == job}
     is_undisturbed(sweep, undisturbed)
