@@ -77,9 +77,11 @@ def test_the_controller_dies_and_comes_back(sweep: Sweep, cluster: Cluster, undi
 def test_a_job_that_reaches_its_time_limit_goes_on(
     sweep: Sweep, cluster: Cluster, undisturbed: list[dict[str, Any]]
 ) -> None:
-    sweep.fake = json.dumps({"1000000": "sleep 4"})
+    sweep.fake = json.dumps({"1000000": "once 200"})
+    sweep.settings.append("timeout_s=300")
     process = sweep.start()
-    job = sweep.wait_until_measuring(1)
+    sweep.wait_for((sweep.folder / "asked.slept").exists)
+    job = cluster.jobs("RUNNING")[0]
     cluster.call("scontrol", "update", f"jobid={job}", "timelimit=1")  # minute
     sweep.wait_for(lambda: job not in cluster.jobs("RUNNING", "COMPLETING"), seconds=150)
     finished(process)
