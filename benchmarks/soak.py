@@ -168,6 +168,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A long sweep through a real Slurm with faults injected at random.")
     parser.add_argument("--points", type=int, default=20_000)
     parser.add_argument("--minutes", type=float, default=30.0, help="how long faults are injected")
+    parser.add_argument("--passes", type=int, default=40, help="of each measured cell: how long the sweep takes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="folder for the sweep (default: a temporary one)")
     options = parser.parse_args()
@@ -183,10 +184,10 @@ def main() -> None:
         sweep = Sweep(folder / "sweep", cluster, *KINDS, built=ROOT / "results")
         for name in KINDS:
             file = sweep.folder / f"config/systems/{name}.yaml"
-            file.write_text(SYSTEMS[name].replace("runtime: 10", "runtime: 4\n  max_runtime: 30"))
+            file.write_text(SYSTEMS[name].replace("runtime: 10", "runtime: 2\n  max_runtime: 30"))
         count = max(1, round((options.points / len(KINDS) - CHECKS) / PER_SIZE))
         sizes = sorted({int(1000 * 300 ** (number / max(1, count - 1))) for number in range(count)})
-        sweep.settings = [f"sizes=[{','.join(map(str, sizes))}]"]
+        sweep.settings = [f"sizes=[{','.join(map(str, sizes))}]", f"passes={options.passes}"]
         sweep.plan()
         points = sum(entry.points for entry in sweep.index.batches)
         print(f"{points} points in {len(sweep.index.batches)} batches; {folder}/sweep/snakemake.log", flush=True)
