@@ -2,7 +2,8 @@
 
 As a program it starts the cluster, says how to use it, and ends it when it is interrupted:
 
-    python tests/cluster/slurm_on_one_host.py
+    python tests/cluster/slurm_on_one_host.py                 without accounting
+    python tests/cluster/slurm_on_one_host.py --accounting    with slurmdbd and MariaDB
 
 It has a node without GPUs (partition `cpu`), two with four "H100" each and one with four "MI300A" (partition `gpu`;
 `scavenge` and `urgent` are the same nodes, and jobs in `urgent` take them from those in `scavenge`). GPUs are links to
@@ -12,8 +13,10 @@ them.
 
 from __future__ import annotations
 
+import argparse
 import contextlib
 import ctypes
+import fcntl
 import os
 import shutil
 import signal
@@ -22,12 +25,14 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import IO
 
 SYSTEM_CONF = Path("/etc/slurm/slurm.conf")
 MARK = "# made by ironsweep's tests/cluster"
 PROGRAMS = ("munged", "slurmctld", "slurmd", "sbatch", "squeue", "sinfo", "scancel", "scontrol")
+ACCOUNTING_PROGRAMS = ("slurmdbd", "sacctmgr", "sacct", "mariadbd", "mariadb-install-db")
 NODES = {
     "cpu1": "",
     "nv1": "Gres=gpu:h100:4 Features=h100",
@@ -56,7 +61,7 @@ SlurmdLogFile={folder}/%n.log
 ProctrackType=proctrack/linuxproc
 TaskPlugin=task/none
 JobAcctGatherType=jobacct_gather/none
-AccountingStorageType=accounting_storage/none
+{accounting}
 SwitchType=switch/none
 MpiDefault=none
 ReturnToService=2
@@ -85,17 +90,55 @@ PartitionName=scavenge Nodes=nv1,nv2,amd1 MaxTime=60 DefMemPerCPU=500 PriorityTi
 PartitionName=urgent Nodes=nv1,nv2,amd1 MaxTime=60 DefMemPerCPU=500 PriorityTier=100 PreemptMode=OFF State=UP
 """
 
+ACCOUNTING = """\
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=127.0.0.1
+AccountingStoragePort={port}
+AccountingStoragePass={folder}/munge.sock
+AccountingStorageTRES=gres/gpu
+AccountingStorageEnforce=associations,limits
+"""
+
+SLURMDBD_CONF = """\
+AuthType=auth/munge
+AuthInfo=socket={folder}/munge.sock
+DbdHost=localhost
+DbdPort={port}
+SlurmUser=root
+PidFile={folder}/slurmdbd.pid
+LogFile={folder}/slurmdbd.log
+StorageType=accounting_storage/mysql
+StorageHost=localhost
+StorageUser=slurm
+StoragePass=slurm
+StorageLoc=slurm_acct
+"""
+
+# What mariadbd does first. The password protects nothing: the socket is in a folder of root's.
+DATABASE = """\
+CREATE DATABASE IF NOT EXISTS slurm_acct;
+CREATE USER IF NOT EXISTS slurm@localhost IDENTIFIED BY 'slurm';
+GRANT ALL ON slurm_acct.* TO slurm@localhost;
+"""
+MARIADB = (
+    *("--no-defaults", "--user=root", "--skip-networking", "--innodb-buffer-pool-size=64M"),
+    *("--innodb-lock-wait-timeout=900", "--innodb-flush-log-at-trx-commit=0"),
+)
+
 
 def program(name: str) -> str:
     """Path of one of Slurm's programs; empty if it is not installed."""
     return shutil.which(name, path=f"{os.environ.get('PATH', '')}:/usr/sbin:/sbin") or ""
 
 
-def why_not() -> str:
-    """Why a cluster cannot be started on this machine; empty if it can."""
+def why_not(accounting: bool = False) -> str:
+    """Why a cluster, without or with accounting, cannot be started on this machine; empty if it can."""
     missing = [name for name in PROGRAMS if not program(name)]
     if missing:
         return f"no {', '.join(missing)} (Debian: apt-get install slurmctld slurmd slurm-client munge)"
+    missing = [name for name in ACCOUNTING_PROGRAMS if accounting and not program(name)]
+    if missing:
+        return f"no {', '.join(missing)} (Debian: apt-get install slurmdbd mariadb-server-core mariadb-client-core)"
     if os.geteuid() != 0:
         return "slurmd and munged must be started by root"
     if SYSTEM_CONF.exists() and MARK not in SYSTEM_CONF.read_text():
@@ -111,12 +154,13 @@ def _end_with_parent() -> None:
 class Cluster:
     """The daemons that are running, and the folder with their configuration, state and logs."""
 
-    def __init__(self, folder: Path, port: int = 17817) -> None:
-        """Nothing is started; ``port`` is slurmctld's, those after it are slurmd's."""
+    def __init__(self, folder: Path, port: int = 17817, accounting: bool = False) -> None:
+        """Nothing is started; ``port`` is slurmctld's, those after it are slurmd's and slurmdbd's."""
         self.folder = folder
         self.port = port
+        self.accounting = accounting
         self._daemons: list[subprocess.Popen[bytes]] = []
-        self._linked = False
+        self._turn: IO[str] | None = None
 
     def environment(self) -> dict[str, str]:
         """Environment in which Slurm's commands talk to this cluster."""
@@ -124,20 +168,62 @@ class Cluster:
 
     def start(self) -> None:
         """Start all daemons and wait until all nodes are idle. Raises RuntimeError with the end of the logs."""
+        self._wait_for_turn()
         self._write_configuration()
         # The executor's job step drops SLURM_CONF from its environment, so the file must be where Slurm looks for it.
         SYSTEM_CONF.parent.mkdir(parents=True, exist_ok=True)
         SYSTEM_CONF.unlink(missing_ok=True)
         SYSTEM_CONF.symlink_to(self.folder / "slurm.conf")
-        self._linked = True
         key, sock = self.folder / "munge.key", self.folder / "munge.sock"
         files = [f"--{kind}-file={self.folder}/munge.{kind}" for kind in ("pid", "log", "seed")]
         self._daemon("munged", "--foreground", "--force", f"--key-file={key}", f"--socket={sock}", *files)
         self._wait_for(sock.exists, "munged")
+        if self.accounting:
+            self._start_accounting()
         self.start_controller()
         for node in NODES:
             self._daemon("slurmd", "-D", "-N", node, "-f", str(self.folder / "slurm.conf"))
         self._wait_for(self._all_idle, "slurm")
+
+    def _wait_for_turn(self, seconds: float = 900.0) -> None:
+        """There is one /etc/slurm/slurm.conf: wait while another cluster like this one has it."""
+        self._turn = (Path(tempfile.gettempdir()) / "ironsweep-slurm.lock").open("w")
+
+        def is_free() -> bool:
+            assert self._turn
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(self._turn, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+            return False
+
+        self._wait_for(is_free, "because another cluster of these tests runs on this machine, slurm", seconds)
+
+    def _start_accounting(self) -> None:
+        """MariaDB, slurmdbd, and the one account that root has there."""
+        data, sock = self.folder / "mysql", self.folder / "mysql.sock"
+        common = ("--no-defaults", "--user=root", f"--datadir={data}", "--auth-root-authentication-method=normal")
+        subprocess.run(
+            [program("mariadb-install-db"), *common, "--skip-test-db"],
+            stdout=(self.folder / "mariadb-install-db.out").open("wb"),
+            stderr=subprocess.STDOUT,
+            check=True,
+        )
+        (self.folder / "init.sql").write_text(DATABASE)
+        log = f"--log-error={self.folder}/mariadbd.log"
+        pid = f"--pid-file={self.folder}/mariadbd.pid"
+        start = f"--init-file={self.folder}/init.sql"
+        self._daemon("mariadbd", *MARIADB, f"--datadir={data}", f"--socket={sock}", pid, log, start)
+        self._wait_for(sock.exists, "mariadbd")
+        self._daemon("slurmdbd", "-D", MYSQL_UNIX_PORT=str(sock))
+        self._wait_for(self._accounting_answers, "slurmdbd")
+        self.call("sacctmgr", "--immediate", "add", "account", "tests", "Description=tests", "Organization=tests")
+        self.call("sacctmgr", "--immediate", "add", "user", "root", "account=tests", "AdminLevel=Admin")
+
+    def _accounting_answers(self) -> bool:
+        with contextlib.suppress(subprocess.SubprocessError):
+            self.call("sacctmgr", "--immediate", "add", "cluster", "ironsweep")
+            return True
+        return False
 
     def start_controller(self) -> None:
         """Start slurmctld; it goes on from the state that an earlier one left."""
@@ -148,6 +234,34 @@ class Cluster:
         self._daemons.remove(self._controller)
         self._controller.kill()
         self._controller.wait()
+
+    def restart_controller(self) -> None:
+        """SIGKILL to slurmctld, and a new one that has answered."""
+        self.kill_controller()
+        self.start_controller()
+        self._wait_for(self._answers, "slurmctld")
+
+    def _answers(self) -> bool:
+        with contextlib.suppress(subprocess.SubprocessError):
+            return bool(self.call("sinfo", "--noheader"))
+        return False
+
+    def node_down(self, name: str) -> None:
+        """Take a node out of service: jobs on it end as NODE_FAIL."""
+        self.call("scontrol", "update", f"nodename={name}", "state=down", "reason=test")
+
+    def node_up(self, name: str) -> None:
+        """Bring a node back into service; one that is back already stays as it is."""
+        with contextlib.suppress(subprocess.CalledProcessError):
+            self.call("scontrol", "update", f"nodename={name}", "state=resume")
+
+    def node_of(self, job: str) -> str:
+        """Where a running job runs."""
+        return self.call("squeue", "--noheader", "--format=%N", f"--jobs={job}").strip()
+
+    def cancel(self, *jobs: str) -> None:
+        """End jobs."""
+        self.call("scancel", *jobs)
 
     def call(self, name: str, *arguments: str) -> str:
         """What one of Slurm's commands prints. Raises CalledProcessError, or TimeoutExpired after 20 s."""
@@ -182,8 +296,10 @@ class Cluster:
                 daemon.kill()
                 daemon.wait()
         self._daemons.clear()
-        if self._linked:
-            SYSTEM_CONF.unlink(missing_ok=True)
+        if SYSTEM_CONF.is_symlink() and SYSTEM_CONF.readlink() == self.folder / "slurm.conf":
+            SYSTEM_CONF.unlink()
+        if self._turn:
+            self._turn.close()
 
     def _write_configuration(self) -> None:
         for name in ("state", "dev", *(f"spool-{node}" for node in NODES)):
@@ -201,7 +317,16 @@ class Cluster:
             f"NodeName={name} NodeHostname={host} NodeAddr=127.0.0.1 Port={self.port + number} {more}"
             for number, (name, more) in enumerate(NODES.items(), 1)
         )
-        text = SLURM_CONF.format(mark=MARK, host=host, port=self.port, folder=self.folder, nodes=nodes)
+        accounting = "AccountingStorageType=accounting_storage/none"
+        if self.accounting:
+            own = {"folder": self.folder, "port": self.port + len(NODES) + 1}
+            accounting = ACCOUNTING.format(**own)
+            file = self.folder / "slurmdbd.conf"
+            file.write_text(SLURMDBD_CONF.format(**own))
+            file.chmod(0o600)  # slurmdbd insists
+        text = SLURM_CONF.format(
+            mark=MARK, host=host, port=self.port, folder=self.folder, nodes=nodes, accounting=accounting
+        )
         (self.folder / "slurm.conf").write_text(text)
         (self.folder / "gres.conf").write_text(
             "AutoDetect=off\n"
@@ -212,14 +337,14 @@ class Cluster:
         if int(version.split()[1].partition(".")[0]) >= 23:  # older ones do not know this and need no such file
             (self.folder / "cgroup.conf").write_text("CgroupPlugin=disabled\n")
 
-    def _daemon(self, name: str, *arguments: str) -> subprocess.Popen[bytes]:
+    def _daemon(self, name: str, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
         with (self.folder / f"{name}.out").open("ab") as log:
             daemon = subprocess.Popen(
                 [program(name), *arguments],
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
-                env=self.environment(),
+                env=self.environment() | environment,
                 start_new_session=True,
                 preexec_fn=_end_with_parent,
             )
@@ -238,8 +363,7 @@ class Cluster:
             return set(answer.stdout.splitlines()) == {f"{node} idle" for node in NODES}
         return False
 
-    def _wait_for(self, condition: object, name: str, seconds: float = 30.0) -> None:
-        assert callable(condition)
+    def _wait_for(self, condition: Callable[[], bool], name: str, seconds: float = 30.0) -> None:
         end = time.monotonic() + seconds
         while time.monotonic() < end and all(daemon.poll() is None for daemon in self._daemons):
             if condition():
@@ -250,9 +374,9 @@ class Cluster:
 
 
 @contextlib.contextmanager
-def running(folder: Path) -> Iterator[Cluster]:
+def running(folder: Path, accounting: bool = False) -> Iterator[Cluster]:
     """A cluster below ``folder`` for the time of a ``with`` block."""
-    cluster = Cluster(folder)
+    cluster = Cluster(folder, accounting=accounting)
     try:
         cluster.start()
         yield cluster
@@ -262,13 +386,16 @@ def running(folder: Path) -> Iterator[Cluster]:
 
 def main() -> None:
     """Start a cluster and keep it until the program is interrupted."""
-    reason = why_not()
+    parser = argparse.ArgumentParser(description="Run a Slurm cluster on this machine until Ctrl-C.")
+    parser.add_argument("--accounting", action="store_true", help="with slurmdbd and a MariaDB of its own")
+    accounting = parser.parse_args().accounting
+    reason = why_not(accounting)
     if reason:
         sys.exit(f"no cluster here: {reason}")
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # as Ctrl-C: end the daemons first
     with (
         tempfile.TemporaryDirectory(prefix="slurm-") as folder,
-        running(Path(folder)),
+        running(Path(folder), accounting),
         contextlib.suppress(KeyboardInterrupt),
     ):
         print("Slurm is up: try sinfo, or snakemake --profile slurm. Ctrl-C ends it.", flush=True)
