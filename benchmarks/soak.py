@@ -69,7 +69,7 @@ class Soak:
         self.process = subprocess.Popen(
             [
                 *("snakemake", "--profile", "slurm", *(str(entry.records) for entry in self.sweep.index.batches)),
-                *("--allowed-rules", "program", "run_batch", "--retries", "3"),
+                *("--allowed-rules", "program", "run_batch", "--retries", "3", "--jobs", "3"),
                 *("--seconds-between-status-checks", "2", "--slurm-init-seconds-before-status-checks", "2"),
                 *("--config", *self.sweep.settings),
             ],
@@ -149,7 +149,7 @@ class Soak:
         self.begin()
         while True:
             assert self.process
-            time.sleep(self.random.uniform(2, 15) if time.monotonic() < end else 2)
+            time.sleep(self.random.uniform(5, 40) if time.monotonic() < end else 2)
             with contextlib.suppress(subprocess.SubprocessError):
                 self.jobs |= set(self.cluster.jobs())
             missing = [e for e in self.sweep.index.batches if not (self.sweep.folder / e.records).exists()]
@@ -168,7 +168,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="A long sweep through a real Slurm with faults injected at random.")
     parser.add_argument("--points", type=int, default=20_000)
     parser.add_argument("--minutes", type=float, default=30.0, help="how long faults are injected")
-    parser.add_argument("--passes", type=int, default=40, help="of each measured cell: how long the sweep takes")
+    parser.add_argument("--passes", type=int, default=10, help="of each measured cell: how long the sweep takes")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--keep", type=Path, help="folder for the sweep (default: a temporary one)")
     options = parser.parse_args()
@@ -184,7 +184,7 @@ def main() -> None:
         sweep = Sweep(folder / "sweep", cluster, *KINDS, built=ROOT / "results")
         for name in KINDS:
             file = sweep.folder / f"config/systems/{name}.yaml"
-            file.write_text(SYSTEMS[name].replace("runtime: 10", "runtime: 2\n  max_runtime: 30"))
+            file.write_text(SYSTEMS[name].replace("runtime: 10", "runtime: 4\n  max_runtime: 30"))
         count = max(1, round((options.points / len(KINDS) - CHECKS) / PER_SIZE))
         sizes = sorted({int(1000 * 300 ** (number / max(1, count - 1))) for number in range(count)})
         sweep.settings = [f"sizes=[{','.join(map(str, sizes))}]", f"passes={options.passes}"]
