@@ -90,7 +90,7 @@ def report(packing: Packing, groups: int, seconds: float, memory: float) -> str:
             f"points            {points} with A/A pairs, {groups} groups, {work:.1f} GPU-hours",
             f"planning          {seconds:.1f} s",
             f"peak memory       {memory / 1e6:.0f} MB",
-            f"allocations       {len(packing.new)} ({packing.method})",
+            f"allocations       {len(packing.batches)} ({packing.method})",
             f"lower bound       {packing.bound}",
             f"gap               {packing.gap:.1%}",
             f"idle lanes        {packing.idle:.2%} of the time",

@@ -1,4 +1,4 @@
-"""A cluster for all tests of this folder."""
+"""A cluster for all tests of this folder, and a sweep that runs on it."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from slurm_on_one_host import Cluster, running, why_not
 from sweep_through_slurm import Sweep
 

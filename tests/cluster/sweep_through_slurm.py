@@ -19,13 +19,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from slurm_on_one_host import Cluster
-
 from ironsweep import batches, tables, variants
 from ironsweep.build import CONTRACTIONS, PROGRAMS, SAFETIES
 from ironsweep.kernels import discover
 from ironsweep.planned import read_plan
 from ironsweep.records import read_file
+from slurm_on_one_host import Cluster
 
 REPOSITORY = Path(__file__).parents[2]
 FAKE_WORKER = REPOSITORY / "tests/unit/fake_worker.py"

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from slurm_on_one_host import Cluster, running, why_not
 from sweep_through_slurm import SLOW, Sweep, finished
 

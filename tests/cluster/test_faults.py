@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from slurm_on_one_host import Cluster
 from sweep_through_slurm import SLOW, Sweep, finished
 
@@ -56,6 +57,8 @@ def test_a_pre_empted_job_comes_back(tmp_path: Path, cluster: Cluster, undisturb
     # Somebody with a better right needs the whole node for some seconds.
     whole = ("--partition=urgent", f"--nodelist={node}", "--exclusive", "--time=5", f"--chdir={tmp_path}")
     cluster.call("sbatch", *whole, "--wrap=sleep 5")
+    sweep.wait_for(lambda: job in cluster.jobs("PENDING"))
+    cluster.call("scontrol", "update", f"jobid={job}", "starttime=now")  # Slurm would wait two minutes
     finished(process)
     assert "PREEMPTED" in {entry["JobState"] for entry in cluster.ended() if entry["JobId"] == job}
     is_undisturbed(sweep, undisturbed)
@@ -74,9 +77,11 @@ def test_the_controller_dies_and_comes_back(sweep: Sweep, cluster: Cluster, undi
 def test_a_job_that_reaches_its_time_limit_goes_on(
     sweep: Sweep, cluster: Cluster, undisturbed: list[dict[str, Any]]
 ) -> None:
-    sweep.fake = json.dumps({"1000000": "sleep 4"})
+    sweep.fake = json.dumps({"1000000": "once 200"})
+    sweep.settings.append("timeout_s=300")
     process = sweep.start()
-    job = sweep.wait_until_measuring(1)
+    sweep.wait_for((sweep.folder / "asked.slept").exists)
+    job = cluster.jobs("RUNNING")[0]
     cluster.call("scontrol", "update", f"jobid={job}", "timelimit=1")  # minute
     sweep.wait_for(lambda: job not in cluster.jobs("RUNNING", "COMPLETING"), seconds=150)
     finished(process)

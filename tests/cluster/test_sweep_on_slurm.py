@@ -6,10 +6,9 @@ import json
 import os
 from pathlib import Path
 
+from ironsweep.records import read_file
 from slurm_on_one_host import Cluster
 from sweep_through_slurm import SYSTEMS, Sweep, finished
-
-from ironsweep.records import read_file
 
 
 def test_a_sweep_runs_in_a_job_for_each_batch_and_only_once(tmp_path: Path, cluster: Cluster) -> None:

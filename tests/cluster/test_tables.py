@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from slurm_on_one_host import Cluster
 from sweep_through_slurm import CHANCE, REPOSITORY, Sweep, finished
 

@@ -103,6 +103,12 @@ def answer(point: dict[str, Any], behaviour: str) -> None:
     elif behaviour == "slow":
         time.sleep(0.3)
         write(line)
+    elif behaviour.startswith("once "):  # the first such point sleeps, those after it, also in later runs, do not
+        slept = Path(os.environ["IRONSWEEP_FAKE_POINTS"]).with_suffix(".slept")
+        if not slept.exists():
+            slept.touch()
+            time.sleep(float(behaviour.split()[1]))
+        write(line)
     elif behaviour.startswith("sleep "):
         time.sleep(float(behaviour.split()[1]))
         write(line)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import os
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +84,18 @@ def run(root: Path, entry: Entry, **statuses: str) -> None:
             known = {"bytes_read": 8, "bytes_written": 8, "bytes_modified": 0, "bytes_atomic": 0, "flops": 1}
             told = {"launches_per_rep": 1, "actual_size": line["size"], "started": "2026-01-01T00:00:00+00:00"}
             file.write(json.dumps({**line, **took, **known, **told, "status": status, **back}) + "\n")
+
+
+def begin(root: Path, entry: Entry, *points: str) -> None:
+    """Leave a journal as if a batch had been interrupted after some points."""
+    path = root / f"{entry.journal}.0.jsonl"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text("".join(f"{json.dumps({'id': point, 'status': 'ok'})}\n" for point in points) + '{"id": "cut')
+
+
+def began(root: Path, entry: Entry) -> list[str]:
+    """The points in the journal of such a batch."""
+    return [json.loads(line)["id"] for line in (root / f"{entry.journal}.0.jsonl").read_text().splitlines()[:-1]]
 
 
 def test_every_cell_that_can_run_is_in_one_batch(tmp_path: Path) -> None:
@@ -173,12 +187,65 @@ def test_a_batch_that_did_not_run_is_given_up_if_a_cell_is_not_wanted(tmp_path: 
 def test_what_a_batch_had_measured_when_it_was_given_up_is_used(tmp_path: Path) -> None:
     first = planned(tmp_path)
     begun = next(entry for entry in first.batches if entry.device == "nvidia")
-    (tmp_path / begun.journal).parent.mkdir(parents=True)
-    (tmp_path / f"{begun.journal}.0.jsonl").write_text("")
+    begin(tmp_path, begun, *ids(tmp_path, begun))
     less = planned(tmp_path, sizes=(1000,))
     assert {entry.earlier for entry in less.batches if entry.device == "nvidia"} == {(begun.id,)}
     option = batches.journals_before(next(entry for entry in less.batches if entry.earlier))
     assert option == f"--earlier results/journal/cluster/{begun.id}"
+    for entry in less.batches:
+        run(tmp_path, entry)
+    # Back again: what the first one had of the other sizes is not forgotten.
+    more = planned(tmp_path)
+    assert {entry.earlier for entry in more.batches[len(less.batches) :] if entry.device == "nvidia"} == {(begun.id,)}
+
+
+def test_journals_without_one_of_its_points_are_nothing_to_a_batch(tmp_path: Path) -> None:
+    first = planned(tmp_path)
+    begun = next(entry for entry in first.batches if entry.device == "nvidia")
+    begin(tmp_path, begun, *({*ids(tmp_path, begun)} - wanted(sizes=(1000,))))
+    assert all(not entry.earlier for entry in planned(tmp_path, sizes=(1000,)).batches)
+
+
+def test_what_did_not_run_does_not_measure_what_is_planned_anew(tmp_path: Path) -> None:
+    planned(tmp_path, variants=("rust_offload", "cuda"))
+    index = planned(tmp_path)
+    found = [identity for entry in index.batches for identity in ids(tmp_path, entry)]
+    assert sorted(found) == sorted(wanted())
+
+
+@pytest.mark.parametrize("damage", ["plan", "index.json", "batch"])
+def test_a_lost_plan_loses_no_measurement(tmp_path: Path, damage: str) -> None:
+    first = planned(tmp_path)
+    for entry in first.batches:
+        begin(tmp_path, entry, *ids(tmp_path, entry)[:-1])
+    if damage == "plan":
+        shutil.rmtree(tmp_path / batches.PLAN)
+    elif damage == "batch":
+        (tmp_path / first.batches[0].file).unlink()
+    else:
+        (tmp_path / "results/plan/index.json").unlink()
+    # Estimates may have changed meanwhile, and with them what is in which batch.
+    index = planned(tmp_path, kernels=SETTINGS.kernels[:1])
+    new = [entry for entry in index.batches if entry not in first.batches]
+    assert new
+    for entry in new:
+        assert set(entry.earlier) == {
+            old.id for old in first.batches if {*ids(tmp_path, entry)} & {*began(tmp_path, old)} and old.id != entry.id
+        }
+
+
+def test_a_lost_batch_is_planned_again(tmp_path: Path) -> None:
+    first = planned(tmp_path)
+    (tmp_path / first.batches[0].file).unlink()
+    again = planned(tmp_path)
+    assert {entry.id for entry in again.batches} == {entry.id for entry in first.batches}
+    assert all((tmp_path / entry.file).exists() for entry in again.batches)
+
+
+def test_cells_are_counted_once(tmp_path: Path) -> None:
+    for entry in planned(tmp_path, variants=("cuda",)).batches:
+        run(tmp_path, entry)
+    assert planned(tmp_path).cells == len(wanted())
 
 
 def test_points_that_came_back_are_planned_again_with_what_they_are_compared_with(tmp_path: Path) -> None:
@@ -200,6 +267,75 @@ def test_points_that_came_back_are_planned_again_with_what_they_are_compared_wit
     assert planned(tmp_path).entries == again.entries
 
 
+def test_a_whole_batch_that_came_back_runs_again(tmp_path: Path) -> None:
+    """Its points are packed as before, which must not lead to the records that are there."""
+    for entry in planned(tmp_path).batches:
+        run(tmp_path, entry)
+    for _ in range(3):
+        index = planned(tmp_path, sizes=(1000, 50_000, 70_000))
+        new = [entry for entry in index.batches if not (tmp_path / entry.records).exists()]
+        assert new
+        for entry in new:
+            run(tmp_path, entry, **dict.fromkeys(ids(tmp_path, entry), "not_run"))
+    assert len({entry.id for entry in index.entries}) == len(index.entries)
+
+
+def test_points_that_came_back_are_not_forgotten_when_their_next_batch_is_given_up(tmp_path: Path) -> None:
+    first = planned(tmp_path)
+    gpu = next(entry for entry in first.batches if entry.device == "nvidia")
+    cells = {
+        line["id"]: line for line in lines(tmp_path, gpu)[1:] if line["kind"] == "measure" and "twin_of" not in line
+    }
+    small = next(name for name, cell in cells.items() if cell["size"] == 1000)
+    large = next(name for name, cell in cells.items() if cell["size"] == 50_000)
+    for entry in first.batches:
+        run(tmp_path, entry, **{small: "not_run", large: "not_run"})
+    planned(tmp_path)
+    less = planned(tmp_path, sizes=(1000,))
+    assert any(small in ids(tmp_path, entry) for entry in less.batches if entry not in first.batches)
+
+
+def test_records_that_were_written_again_are_looked_through_again(tmp_path: Path) -> None:
+    first = planned(tmp_path)
+    for entry in first.batches:
+        run(tmp_path, entry)
+    planned(tmp_path)
+    gpu = next(entry for entry in first.batches if entry.device == "nvidia")
+    run(tmp_path, gpu, **{ids(tmp_path, gpu)[0]: "not_run"})
+    os.utime(tmp_path / gpu.records, ns=(1, 1))
+    assert len(planned(tmp_path).batches) == len(first.batches) + 1
+
+
+@pytest.mark.parametrize("text", [b"", b"{", b'{"handed_back": true, "id": 3', b'\xff"handed_back"\n[]\n'])
+def test_damaged_records_stop_no_plan(tmp_path: Path, text: bytes) -> None:
+    first = planned(tmp_path)
+    for entry in first.batches:
+        run(tmp_path, entry)
+        with (tmp_path / entry.records).open("ab") as file:
+            file.write(text + b'{"status": "ok"}\n{"status": "ok", "run": 1, "order": null}\n')
+    more = planned(tmp_path, sizes=(1000, 50_000, 70_000))
+    assert len(more.batches) > len(first.batches)
+
+
+@pytest.mark.parametrize("text", [b"", b"[]", b"{}\n", b"\xff\n"])
+def test_a_damaged_batch_is_named(tmp_path: Path, text: bytes) -> None:
+    path = tmp_path / planned(tmp_path).batches[0].file
+    path.write_bytes(text)
+    with pytest.raises(UserError, match=rf"{path.name}: is damaged; remove it"):
+        planned(tmp_path, sizes=(1000,))
+
+
+@pytest.mark.parametrize("place", ["results/plan", "results/plan/batches", "results/plan/index.part"])
+def test_where_nothing_can_be_written_a_sentence_says_so(tmp_path: Path, place: str) -> None:
+    (tmp_path / place).parent.mkdir(parents=True, exist_ok=True)
+    if place.endswith(".part"):
+        (tmp_path / place).mkdir()
+    else:
+        (tmp_path / place).write_text("")
+    with pytest.raises(UserError, match="cannot be"):
+        planned(tmp_path)
+
+
 def test_who_only_looks_changes_no_plan(tmp_path: Path) -> None:
     first = planned(tmp_path)
     table = (tmp_path / "results/plan/cells.csv").read_bytes()
@@ -219,7 +355,7 @@ def test_a_job_finds_its_batch_whatever_the_plan_is_now(tmp_path: Path) -> None:
     assert other.entry(entry.id, tmp_path) == dataclasses.replace(entry, wanted=True)
 
 
-@pytest.mark.parametrize("text", ["", "{", '{"format": 1}', '{"format": 1, "entries": [{"id": 3}]}'])
+@pytest.mark.parametrize("text", ["", "{", '{"format": 2}', '{"format": 2, "entries": [{"id": 3}]}', "\0"])
 def test_a_damaged_index_is_named(tmp_path: Path, text: str) -> None:
     planned(tmp_path)
     (tmp_path / "results/plan/index.json").write_text(text)

@@ -18,6 +18,7 @@ import pandas as pd
 import pytest
 
 from ironsweep.kernels import discover
+from slurm_on_one_host import running, why_not
 
 pytestmark = pytest.mark.toolchain
 
@@ -57,19 +58,31 @@ class Checkout:
         if (ROOT / "results/build/core").exists():
             shutil.copytree(ROOT / "results/build/core", folder / "results/build/core", copy_function=os.link)
 
-    def snakemake(self, *arguments: str, sweep: tuple[str, ...] = SWEEP) -> str:
+    def snakemake(
+        self,
+        *arguments: str,
+        sweep: tuple[str, ...] = SWEEP,
+        profile: str = "profiles/local",
+        environment: dict[str, str] | None = None,
+    ) -> str:
         """Run snakemake; returns what it printed."""
         command = [
             "snakemake",
             "--profile",
-            "profiles/local",
+            profile,
             *arguments,
             "--config",
             *sweep,
             "toolchain_dir=toolchain",
         ]
         done = subprocess.run(
-            command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, check=False
+            command,
+            cwd=self.folder,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stdout
         return done.stdout
@@ -225,3 +238,28 @@ def test_without_ptxas_the_nvidia_cells_are_unsupported(changed: Checkout) -> No
     assert nvidia.reason.str.contains("ptxas|nvcc|libdevice").all()
     host = cells[(cells.device == "host") & (cells.kind == "measure")]
     assert set(host.status) <= {"ok", "below_resolution"}
+
+
+@pytest.mark.cluster
+@pytest.mark.skipif(bool(why_not()), reason=f"no Slurm can be started: {why_not()}")
+def test_the_same_sweep_through_slurm(finished: Checkout, tmp_path: Path) -> None:
+    """Real kernels in a job that asks for a GPU: the table says the same as that of this machine."""
+    here = finished.cells()
+    with running(tmp_path) as cluster:
+        environment = cluster.environment()
+        looks = ("--seconds-between-status-checks", "2", "--slurm-init-seconds-before-status-checks", "2")
+        there_too = (*SWEEP, "system=test-cluster")
+        finished.snakemake(*looks, sweep=there_too, profile="slurm", environment=environment)
+        assert {job["JobState"] for job in cluster.ended()} == {"COMPLETED"}
+    there = finished.cells()
+    assert set(there.system) == {"test-cluster"}
+    what = ["kernel", "kind", "variant", "device", "arch", "tuning", "region", "data", "size", "reps"]
+    of_host = [
+        cells[cells.device == "host"].sort_values(what)[[*what, "status", "verified"]].reset_index(drop=True)
+        for cells in (here, there)
+    ]
+    # A pass may be too short for the clock in one of them.
+    for cells in of_host:
+        cells["status"] = cells["status"].replace("below_resolution", "ok")
+    pd.testing.assert_frame_equal(*of_host)
+    finished.snakemake()

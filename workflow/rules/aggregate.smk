@@ -38,7 +38,7 @@ rule aggregate:
         plan="results/plan/cells.csv",
         records=[str(entry.records) for entry in INDEX.batches],
         # All that can be built: also what no device here would run has its row, which says whether it was built.
-        programs=[f"results/bin/{program}.sha256" for program in INDEX.binaries],
+        programs=[f"results/bin/{program}.sha256" for program in INDEX.programs],
         imported=expand("results/imported/{name}.jsonl", name=IMPORTS),
         golden=expand("results/golden/{kernel}.json", kernel=KERNELS),
         references="workflow/resources/rajaperf_reference_checksums.csv",

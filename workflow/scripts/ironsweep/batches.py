@@ -1,9 +1,12 @@
 """The plan as batches, each of which is one job: made once, kept in results/plan, and read again from there.
 
-A plan only grows. A batch that ran stays as it is; one that did not stays too, as long as all its cells are wanted.
-Cells that are in no batch, and groups of cells that are to be compared and are not in one batch together, are packed
-into further batches. What a batch measures is in a file of its own that never changes and is named by its content, so
-a job that was submitted finds its points whatever happens to the configuration meanwhile.
+A plan only grows. A batch that ran stays as it is; one that did not stays too, as long as all its cells are wanted and
+no other batch has to measure them. Cells that are in no batch, and groups of cells that are to be compared and are not
+in one batch together, are packed into further batches. What was measured for a batch that is no more, because it was
+given up or because results/plan was lost, is taken over from its journals.
+
+What a batch measures is in a file of its own that never changes and is named by its content, so a job that was
+submitted finds its points whatever happens to the configuration meanwhile.
 
 In results/plan:
 
@@ -19,20 +22,21 @@ import json
 import math
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from ironsweep import packing
 from ironsweep.config import JOB_DEFAULTS, Settings, System
-from ironsweep.costs import learn
+from ironsweep.costs import NEEDED, Costs, learn
 from ironsweep.errors import UserError
 from ironsweep.packing import Batch, Group, Limits
 from ironsweep.plan import Cell, Plan
+from ironsweep.progress import values
 from ironsweep.variants import EMULATED
 
-FORMAT = 1
-"""Of the index; a file of another format is not read but made anew, with the batches that it names."""
+FORMAT = 2
+"""Of the index; one of another format is not read, and the plan is made as if there were none."""
 
 PLAN = Path("results/plan")
 RECORDS = Path("results/records")
@@ -64,7 +68,7 @@ class Entry:
         lanes: devices that measure side by side.
         seconds: what its longest lane is estimated to take.
         wanted: whether it has a cell of the present configuration that no later batch has.
-        earlier: batches that had some of its cells, were begun and are no longer wanted: what they measured is used.
+        earlier: batches that are in the plan no more and measured some of its points, which are taken over.
     """
 
     id: str
@@ -93,10 +97,12 @@ class Entry:
         """Stem of the files that its lanes write while they measure."""
         return JOURNALS / self.system / self.id
 
-    def begun(self, root: Path) -> bool:
-        """Whether anything was measured for it."""
-        journal = root / self.journal
-        return (root / self.records).exists() or any(journal.parent.glob(f"{self.id}.*.jsonl"))
+    def changed(self, root: Path) -> int | None:
+        """When its records were written; None if there are none."""
+        try:
+            return (root / self.records).stat().st_mtime_ns
+        except FileNotFoundError:
+            return None
 
 
 @dataclass(frozen=True)
@@ -108,26 +114,26 @@ class Index:
         binaries: by program (`KERNEL/VARIANT-ARCH`), the files below results/bin that it consists of.
         archs: by kernel, for which architectures device images are needed.
         entries: all batches in the order in which they were made.
+        cells: how many cells are to be measured.
+        programs: what they need to have been built; `binaries` names those of batches that ran before, too.
         words: how good the batches are, a line for each device of a system.
-        looked_at: finished batches whose records were looked through for points that were handed back.
+        looked_at: finished batches whose records were looked through for points that were handed back, and when these
+            were written.
     """
 
     key: str
     binaries: Mapping[str, Sequence[str]]
     archs: Mapping[str, Sequence[str]]
     entries: tuple[Entry, ...]
+    cells: int
+    programs: tuple[str, ...]
     words: tuple[str, ...] = ()
-    looked_at: tuple[str, ...] = ()
+    looked_at: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def batches(self) -> list[Entry]:
         """The batches that have a cell of the present configuration."""
         return [entry for entry in self.entries if entry.wanted]
-
-    @property
-    def cells(self) -> int:
-        """How many cells these batches measure."""
-        return sum(entry.points - entry.pairs for entry in self.batches)
 
     def entry(self, batch: str, root: Path = Path()) -> Entry:
         """A batch by its id; one that is not in the index any more is known from its file."""
@@ -151,17 +157,19 @@ def load(root: Path) -> Index | None:
             return None
         tuples = ("programs", "earlier")
         entries = [Entry(**{**each, **{name: tuple(each[name]) for name in tuples}}) for each in data["entries"]]
-        names = ("key", "binaries", "archs")
+        names = ("key", "binaries", "archs", "cells", "looked_at")
         return Index(
             **{name: data[name] for name in names},
             entries=tuple(entries),
+            programs=tuple(data["programs"]),
             words=tuple(data["words"]),
-            looked_at=tuple(data["looked_at"]),
         )
     except FileNotFoundError:
         return None
-    except (OSError, ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: is damaged ({error}); remove it: the plan is made anew from the batches") from None
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise UserError(f"{path}: is damaged ({error}); remove it: nothing that was measured is lost") from None
 
 
 def key_of(settings: Settings) -> str:
@@ -182,21 +190,28 @@ def current(settings: Settings, root: Path, make: Callable[[], Plan], *, write: 
     Raises:
         UserError: if a group of cells takes longer than an allocation may, or the index is damaged.
     """
-    key = key_of(settings)
     there = load(root)
-    back: set[str] = set()
-    finished = [entry for entry in there.entries if (root / entry.records).exists()] if there else []
-    new = [entry for entry in finished if there and entry.id not in there.looked_at]
-    for entry in new:
-        back |= set(handed_back(root / entry.records))
-    if there and there.key == key and not back:
+    try:
+        return _current(there, settings, root, make, write)
+    except OSError as error:
+        raise UserError(f"{error.filename or root / PLAN}: cannot be read or written: {error.strerror}") from None
+
+
+def _current(there: Index | None, settings: Settings, root: Path, make: Callable[[], Plan], write: bool) -> Index:
+    key = key_of(settings)
+    entries = there.entries if there else ()
+    finished = {entry.id: changed for entry in entries if (changed := entry.changed(root)) is not None}
+    new = [entry for entry in entries if there and finished.get(entry.id) != there.looked_at.get(entry.id)]
+    came_back = any(True for entry in new if entry.id in finished for _ in handed_back(root / entry.records))
+    lost = any(not (root / entry.file).exists() for entry in entries)
+    if there and there.key == key and not came_back and not lost:
         if new and write:
-            there = replace(there, looked_at=tuple(entry.id for entry in finished))
+            there = replace(there, looked_at=finished)
             _write_index(there, root)
         return there
     plan = make()
-    index, files = extend(there, plan, settings, root, back)
-    index = replace(index, key=key, looked_at=tuple(entry.id for entry in finished))
+    index, files = extend(there, plan, settings, root)
+    index = replace(index, key=key, looked_at=finished)
     # Files of batches never change: to leave one that is not needed after all does no harm.
     (root / PLAN / "batches").mkdir(parents=True, exist_ok=True)
     for path, text in files:
@@ -222,25 +237,36 @@ def _write_index(index: Index, root: Path) -> None:
 
 
 def handed_back(records: Path) -> Iterator[str]:
-    """Ids of the points of a batch that were not run because its device failed."""
-    with records.open(encoding="utf-8") as lines:
+    """Ids of the points of a batch that were not run because its device failed; a damaged line is none."""
+    with records.open("rb") as lines:
         for line in lines:
-            if '"handed_back"' in line and (record := json.loads(line)).get("handed_back"):
-                yield record.get("twin_of") or record["id"]
+            if b'"handed_back"' in line and (record := _object(line)).get("handed_back"):
+                yield str(record.get("twin_of") or record.get("id"))
 
 
-def _lines_of(path: Path) -> Iterator[dict[str, Any]]:
+def _object(line: bytes) -> dict[str, Any]:
+    """The object on a line; an empty one if it is damaged."""
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def _lines_of(path: Path) -> list[dict[str, Any]]:
     """Header and points of a batch's file."""
     try:
-        with path.open(encoding="utf-8") as lines:
-            yield from map(json.loads, lines)
-    except (OSError, ValueError) as error:
-        raise UserError(f"{path}: cannot be read as a batch ({error}); remove results/plan to plan anew") from None
+        lines = [_object(line) for line in path.read_bytes().splitlines()]
+    except OSError as error:
+        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    if not lines or lines[0].get("points") != len(lines) - 1 or not all("id" in line for line in lines[1:]):
+        raise UserError(f"{path}: is damaged; remove it: nothing that was measured is lost")
+    return lines
 
 
 def _entry_of_file(path: Path) -> Entry:
     """A batch from its file's header."""
-    header = next(_lines_of(path))
+    header = _lines_of(path)[0]
     names = ("system", "device", "points", "pairs", "lanes", "seconds")
     return Entry(id=header["batch"], programs=tuple(header["programs"]), **{name: header[name] for name in names})
 
@@ -248,9 +274,7 @@ def _entry_of_file(path: Path) -> Entry:
 # --- planning -------------------------------------------------------------------------------------------------------
 
 
-def extend(
-    there: Index | None, plan: Plan, settings: Settings, root: Path, back: set[str]
-) -> tuple[Index, list[tuple[Path, str]]]:
+def extend(there: Index | None, plan: Plan, settings: Settings, root: Path) -> tuple[Index, list[tuple[Path, str]]]:
     """The index for a plan, with the batches that are there as far as they hold, and the files of all new batches.
 
     Args:
@@ -258,20 +282,27 @@ def extend(
         plan: all cells.
         settings: what they were made from.
         root: the working directory.
-        back: cells whose points were handed back.
     """
     wanted = {cell.id: cell for cell in plan.cells if cell.status_planned == "planned"}
-    old = list(there.entries) if there else []
-    cells_of = {entry.id: _cells_in(root / entry.file) for entry in old}
-    begun = {entry.id for entry in old if entry.begun(root)}
-    done = {entry.id for entry in old if (root / entry.records).exists()}
-    # What did not run and is not wanted as a whole is given up; of what ran, records are kept in any case.
-    held = [entry for entry in old if entry.id in done or cells_of[entry.id] <= wanted.keys()]
-    given_up = [entry for entry in old if entry not in held]
-    owner = {cell: entry.id for entry in held for cell in cells_of[entry.id] if cell in wanted}
-    settled = _settled(wanted.values(), owner, back)
+    cells_of = {
+        entry.id: _cells_in(root / entry.file)
+        for entry in (there.entries if there else ())
+        if (root / entry.file).exists()
+    }
+    old = [entry for entry in (there.entries if there else ()) if entry.id in cells_of]
+    done = {entry.id for entry in old if entry.changed(root) is not None}
+    back = {entry.id: set(handed_back(root / entry.records)) for entry in old if entry.id in done}
+    owner, settled = _share(wanted, old, cells_of, back)
+    # What did not run and is not wanted as a whole is given up, as is what would measure cells that are planned anew;
+    # of what ran, records are kept in any case.
+    held = [
+        entry
+        for entry in old
+        if entry.id in done or all(cell in settled and owner[cell] == entry.id for cell in cells_of[entry.id])
+    ]
+    owner, settled = _share(wanted, held, cells_of, back)
     rest = [cell for cell in wanted.values() if cell.id not in settled]
-    costs = {system.name: learn(_records(root / RECORDS / system.name)) for system in settings.systems} if rest else {}
+    costs = {system.name: _costs(root / RECORDS / system.name) for system in settings.systems} if rest else {}
     made: list[Batch] = []
     words = []
     for system in settings.systems:
@@ -279,15 +310,15 @@ def extend(
             own = [cell for cell in rest if (cell.system, cell.device) == (system.name, device)]
             groups = packing.grouped(own, costs, settings.check.seed)
             packed = packing.pack(groups, limits(system, device, groups))
-            made += packed.batches
+            made += [_unlike(batch, done) for batch in packed.batches]
             words.append(f"{system.name}, {device}: {packed.describe()}")
+    known = {entry.id for entry in held} | {batch.id for batch in made}
+    left = {name: _left_behind(root / JOURNALS / name, known) for name in {batch.system for batch in made}}
     entries, files = [], []
     for batch in made:
         owner |= dict.fromkeys((point for point in batch.points if point in wanted), batch.id)
-        earlier = [
-            entry.id for entry in given_up if entry.id in begun and cells_of[entry.id].intersection(batch.points)
-        ]
-        entry, text = _new(batch, wanted, settings, tuple(earlier))
+        earlier = tuple(name for name, points in left[batch.system].items() if not points.isdisjoint(batch.points))
+        entry, text = _new(batch, wanted, settings, earlier)
         entries.append(entry)
         files.append((entry.file, text))
     needed = set(owner.values())
@@ -300,10 +331,38 @@ def extend(
             binaries={**(there.binaries if there else {}), **plan.binaries},
             archs={kernel: plan.archs(kernel) for kernel in kernels},
             entries=tuple(everything),
+            cells=len(wanted),
+            programs=tuple(plan.binaries),
             words=tuple(words) or (there.words if there else ()),
         ),
         files,
     )
+
+
+def _share(
+    wanted: Mapping[str, Cell], entries: Iterable[Entry], cells_of: Mapping[str, set[str]], back: Mapping[str, set[str]]
+) -> tuple[dict[str, str], set[str]]:
+    """The batch of each wanted cell, of several the last, and the cells that need no further one."""
+    owner = {cell: entry.id for entry in entries for cell in cells_of[entry.id] if cell in wanted}
+    came_back = {cell for cell, batch in owner.items() if cell in back.get(batch, ())}
+    return owner, _settled(wanted.values(), owner, came_back)
+
+
+def _unlike(batch: Batch, done: set[str]) -> Batch:
+    """A batch, under another id if one with the same points ran already: they came back, and have to run once more."""
+    while batch.id in done:
+        batch = replace(batch, attempt=batch.attempt + 1)
+    return batch
+
+
+def _left_behind(folder: Path, known: set[str]) -> dict[str, set[str]]:
+    """What the journals of batches that are in the plan no more hold: ids of points, by batch, the latest first."""
+    found: dict[str, set[str]] = {}
+    files = [path for path in folder.glob("*.*.jsonl") if path.is_file() and path.name.split(".")[0] not in known]
+    for path in sorted(files, key=lambda path: (-path.stat().st_mtime_ns, path.name)):
+        points = found.setdefault(path.name.split(".")[0], set())
+        points.update(record["id"] for line in path.read_bytes().splitlines() if "id" in (record := values(line)))
+    return found
 
 
 def _cells_in(path: Path) -> set[str]:
@@ -324,15 +383,19 @@ def _settled(cells: Iterable[Cell], owner: Mapping[str, str], back: set[str]) ->
     return settled
 
 
+def _costs(folder: Path) -> Costs:
+    """Costs from a system's records; those of the model if one of them is so damaged that nothing can be learnt."""
+    try:
+        return learn(_records(folder))
+    except (TypeError, ValueError, ArithmeticError):
+        return learn(())
+
+
 def _records(folder: Path) -> Iterator[dict[str, Any]]:
     """Records of a system's batches; a damaged line says nothing here and is reported where tables are made."""
     for path in sorted(folder.glob("*.jsonl")):
         for line in path.read_bytes().splitlines():
-            try:
-                record = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(record, dict) and record.get("status") == "ok":
+            if (record := _object(line)).get("status") == "ok" and record.keys() >= NEEDED:
                 yield record
 
 

@@ -51,6 +51,12 @@ class Point(NamedTuple):
     data: str
 
 
+_BYTES = ("bytes_read", "bytes_written", "bytes_modified", "bytes_atomic")
+
+NEEDED = frozenset((*Point._fields, *_BYTES, "flops", "status", "run", "order", "wall_s", "seconds_per_rep"))
+"""What a record must have for costs to be learnt from it."""
+
+
 class Traffic(NamedTuple):
     """What one repetition of a kernel does at a size (elements): bytes moved, floating-point operations, launches."""
 

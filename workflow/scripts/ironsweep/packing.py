@@ -136,17 +136,20 @@ class Batch:
         device: on which of its devices.
         lanes: ids of points of each lane, in the order in which they are measured.
         seconds: what each lane is estimated to take, starts of workers included.
+        attempt: which tells it from batches that measured the same before.
     """
 
     system: str
     device: str
     lanes: tuple[tuple[str, ...], ...]
     seconds: tuple[float, ...] = field(compare=False)
+    attempt: int = 0
 
     @cached_property
     def id(self) -> str:
         """Hash of the content, never of estimates: first 16 hexadecimal digits of its SHA-256."""
-        return digest(json.dumps([self.system, self.device, self.lanes], separators=(",", ":")))
+        again = [self.attempt] if self.attempt else []
+        return digest(json.dumps([self.system, self.device, self.lanes, *again], separators=(",", ":")))
 
     @property
     def points(self) -> tuple[str, ...]:
@@ -159,37 +162,29 @@ class Packing:
     """Batches, and how good they are.
 
     Attributes:
-        batches: all, those that were there before first.
-        kept: how many were there before.
-        bound: the fewest allocations in which the others could be done at best.
-        method: `INTEGER_PROGRAMME` or `HEURISTIC`: what found the others.
+        batches: all.
+        bound: the fewest allocations in which they could be done at best.
+        method: `INTEGER_PROGRAMME` or `HEURISTIC`: what found them.
     """
 
     batches: tuple[Batch, ...]
-    kept: int
     bound: int
     method: str
 
     @property
-    def new(self) -> tuple[Batch, ...]:
-        """The batches that were not there before."""
-        return self.batches[self.kept :]
-
-    @property
     def gap(self) -> float:
-        """By what fraction there may be more new allocations than necessary."""
-        return len(self.new) / self.bound - 1.0 if self.bound else 0.0
+        """By what fraction there may be more allocations than necessary."""
+        return len(self.batches) / self.bound - 1.0 if self.bound else 0.0
 
     @property
     def idle(self) -> float:
-        """Which fraction of the new allocations' time lanes spend waiting for the longest one beside them."""
-        lasts = sum(max(batch.seconds) * len(batch.seconds) for batch in self.new)
-        return 1.0 - sum(sum(batch.seconds) for batch in self.new) / lasts if lasts else 0.0
+        """Which fraction of the allocations' time lanes spend waiting for the longest one beside them."""
+        lasts = sum(max(batch.seconds) * len(batch.seconds) for batch in self.batches)
+        return 1.0 - sum(sum(batch.seconds) for batch in self.batches) / lasts if lasts else 0.0
 
     def describe(self) -> str:
         """How good the batches are, in one line for a person."""
-        kept = f"{self.kept} batches are kept, " if self.kept else ""
-        return f"{kept}{len(self.new)} new ({self.method}; at least {self.bound} are needed, {self.gap:.1%} above)"
+        return f"{len(self.batches)} new ({self.method}; at least {self.bound} are needed, {self.gap:.1%} above)"
 
 
 # --- groups ---------------------------------------------------------------------------------------------------------
@@ -212,12 +207,6 @@ def grouped(cells: Iterable[Cell], costs: Mapping[str, Costs], seed: int) -> lis
         if cell.status_planned == "planned":
             found.setdefault(compared(cell), []).append(cell)
     return [_group(" ".join(key), found[key], costs[key[0]], seed) for key in sorted(found)]
-
-
-def without(cells: Iterable[Cell], batches: Iterable[Batch]) -> list[Cell]:
-    """The cells that no batch has yet: from them, and not from all, the groups of a further plan are made."""
-    there = {point for batch in batches for point in batch.points}
-    return [cell for cell in cells if cell.id not in there]
 
 
 def twin(cell_id: str) -> str:
@@ -283,35 +272,22 @@ def pack(groups: Iterable[Group], limits: Limits) -> Packing:
         UserError: if a group takes longer than an allocation may.
         ValueError: if groups have points in common or are of several systems or devices.
     """
-    return extend((), groups, limits)
-
-
-def extend(batches: Sequence[Batch], groups: Iterable[Group], limits: Limits) -> Packing:
-    """The same batches, and new ones for the groups that are in none of them.
-
-    Raises:
-        UserError: if a new group takes longer than an allocation may.
-        ValueError: if a group is in the batches in part (see `without`), or as `pack` does.
-    """
-    there = {point for batch in batches for point in batch.points}
-    new = sorted((group for group in groups if not there.issuperset(group.points)), key=lambda group: group.name)
-    _check(new, there)
-    if not new:
-        return Packing(tuple(batches), len(batches), 0, HEURISTIC)
-    problem = _Problem.of(new, limits)
+    ordered = sorted(groups, key=lambda group: group.name)
+    _check(ordered)
+    if not ordered:
+        return Packing((), 0, HEURISTIC)
+    problem = _Problem.of(ordered, limits)
     found = _best(problem)
-    made = [_batch(problem, allocation) for allocation in _allocations(problem, found.lanes)]
-    return Packing((*batches, *made), len(batches), found.bound, found.method)
+    made = tuple(_batch(problem, allocation) for allocation in _allocations(problem, found.lanes))
+    return Packing(made, found.bound, found.method)
 
 
-def _check(groups: Sequence[Group], there: set[str]) -> None:
+def _check(groups: Sequence[Group]) -> None:
     if len({(group.system, group.device) for group in groups}) > 1:
         raise ValueError("the groups are of several systems or devices")
     seen: dict[str, str] = {}
     for group in groups:
         for point in group.points:
-            if point in there:
-                raise ValueError(f"{group.name}: point {point} is in a batch already, other points of it are not")
             if point in seen:
                 raise ValueError(f"{group.name}: point {point} is also in {seen[point]}")
             seen[point] = group.name
