@@ -52,7 +52,7 @@ SLOW = json.dumps({"1000000": "slow"})
 """Points of a million elements take 0.3 s, which makes a batch of 10 s."""
 
 # What differs from run to run.
-CHANCE = {*tables.STATISTICS_COLUMNS, "host", "started", "threads", "id", "system"}
+CHANCE = {*tables.STATISTICS_COLUMNS, "clock_resolution_s", "host", "started", "threads", "id", "system"}
 
 
 class Sweep:
@@ -187,19 +187,25 @@ class Sweep:
         planned = read_plan(self.folder / "results/plan/cells.csv")
         rows = [
             {name: value for name, value in row.items() if name not in CHANCE}
+            | {"reason": row["reason"].replace(system.name, "SYSTEM")}
             for system in tables.planned_systems(planned, self.records())
             for row in tables.judged_cells(system, {}, {})
         ]
         return sorted(rows, key=str)
 
-    def is_whole(self) -> None:
-        """Every planned cell has exactly one record, every second of a pair too."""
+    def is_whole(self, back: bool = False) -> None:
+        """Every planned cell has exactly one record, every second of a pair too.
+
+        ``back``: points were handed back; what is compared with them was measured again too, and the last one counts.
+        """
         planned = read_plan(self.folder / "results/plan/cells.csv")
-        cells = [cell["id"] for cell in planned if cell["status_planned"] == "planned"]
+        cells = {cell["id"] for cell in planned if cell["status_planned"] == "planned"}
         records = self.records()
-        assert sorted(r["id"] for r in records if not r.get("twin_of")) == sorted(cells)
-        twins = [r["id"] for r in records if r.get("twin_of")]
-        assert len(set(twins)) == len(twins) == sum(entry.pairs for entry in self.index.batches) > 0
+        found = Counter(r["id"] for r in records if not r.get("twin_of"))
+        twins = Counter(r["id"] for r in records if r.get("twin_of"))
+        assert found.keys() == cells
+        assert twins.total() == sum(entry.pairs for entry in self.index.batches) > 0
+        assert back or {*found.values(), *twins.values()} == {1}
 
 
 def finished(process: subprocess.Popen[str], code: int = 0, seconds: float = 240.0) -> str:

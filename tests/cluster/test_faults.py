@@ -126,7 +126,7 @@ def test_a_device_that_fails_hands_its_points_back(sweep: Sweep, undisturbed: li
     assert back and len(faults) >= 3
     sweep.fake = "{}"
     sweep.run()
-    sweep.is_whole()
+    sweep.is_whole(back=True)
     measured = {r["id"]: r["status"] for r in sweep.records() if not r.get("twin_of")}
     assert {measured[name] for name in back} == {"ok"}
     assert sweep.asked().keys() >= back
@@ -135,7 +135,7 @@ def test_a_device_that_fails_hands_its_points_back(sweep: Sweep, undisturbed: li
 @pytest.mark.parametrize("behaviour", ["crash", "hang"])
 def test_a_worker_that_dies_or_hangs_costs_its_points_only(sweep: Sweep, behaviour: str) -> None:
     sweep.fake = json.dumps({"997": behaviour})
-    sweep.settings += ["timeout_s=1", "kernels=[Stream_TRIAD]", "check={sizes: [1, 997, 1023, 10000]}"]
+    sweep.settings = ["timeout_s=1", "kernels=[Stream_TRIAD]", "check={sizes: [1, 997, 1023, 10000]}"]
     sweep.run()
     sweep.is_whole()
     bad = [r for r in sweep.records() if r["size"] == 997 and not r.get("handed_back")]

@@ -59,7 +59,7 @@ def _link(source: str, target: str) -> None:
 def real(folder: Path, cluster: Cluster) -> RealSweep:
     """A sweep of two kernels that takes some seconds, on the system that comes with the repository."""
     sweep = RealSweep(folder, cluster, "test-cluster")
-    sweep.settings += ["sizes=[1e4,1e6]", "passes=60"]
+    sweep.settings += ["sizes=[1e4,1e6]", "passes=20"]
     return sweep
 
 
