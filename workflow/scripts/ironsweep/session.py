@@ -125,6 +125,7 @@ class Session:
         if self._workflow.touch:
             return
         logger.addHandler(self._events)
+        _do_not_limit_local_jobs(self._workflow)
         self._end_orphans()
         self._sweep = progress.Sweep(index)
         if sys.stderr.isatty():
@@ -169,6 +170,17 @@ class Session:
             SUBMITTING.unlink(missing_ok=True)
         if self._stopped_by is not None:
             say("stopped; what was measured is kept, and the same command goes on from here")
+
+
+def _do_not_limit_local_jobs(workflow: Any) -> None:
+    """Drop Snakemake's limit of jobs a second where they run on this machine; it is never reached there.
+
+    It leaves a timer behind for each job, and all of them look for further jobs every second: of 240 jobs of 0.25 s
+    each, two at a time, it takes 11.2 instead of 7.7 s of processor time, and more with more jobs.
+    """
+    scheduler = workflow.scheduler
+    if workflow.executor_plugin.common_settings.local_exec and hasattr(scheduler, "job_rate_limiter"):
+        scheduler.job_rate_limiter = None
 
 
 def _look_steadily(workflow: Any) -> None:
