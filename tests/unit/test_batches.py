@@ -317,6 +317,20 @@ def test_damaged_records_stop_no_plan(tmp_path: Path, text: bytes) -> None:
     assert len(more.batches) > len(first.batches)
 
 
+@pytest.mark.parametrize("keep", [0, 300, -2])
+def test_records_that_are_cut_off_are_named(tmp_path: Path, keep: int) -> None:
+    """Else their cells would be `not_run` for ever."""
+    entry = planned(tmp_path).batches[0]
+    run(tmp_path, entry)
+    path = tmp_path / entry.records
+    path.write_bytes(path.read_bytes()[:keep])
+    for _ in range(2):
+        with pytest.raises(UserError, match=rf"{path.name}: is damaged, \d+ of its {entry.points} records"):
+            planned(tmp_path)
+    run(tmp_path, entry)
+    assert planned(tmp_path).batches
+
+
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}\n", b"\xff\n"])
 def test_a_damaged_batch_is_named(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / planned(tmp_path).batches[0].file

@@ -202,7 +202,7 @@ def _current(there: Index | None, settings: Settings, root: Path, make: Callable
     entries = there.entries if there else ()
     finished = {entry.id: changed for entry in entries if (changed := entry.changed(root)) is not None}
     new = [entry for entry in entries if there and finished.get(entry.id) != there.looked_at.get(entry.id)]
-    came_back = any(True for entry in new if entry.id in finished for _ in handed_back(root / entry.records))
+    came_back = any([_look_at(entry, root) for entry in new if entry.id in finished])
     lost = any(not (root / entry.file).exists() for entry in entries)
     if there and there.key == key and not came_back and not lost:
         if new and write:
@@ -242,6 +242,17 @@ def handed_back(records: Path) -> Iterator[str]:
         for line in lines:
             if b'"handed_back"' in line and (record := _object(line)).get("handed_back"):
                 yield str(record.get("twin_of") or record.get("id"))
+
+
+def _look_at(entry: Entry, root: Path) -> bool:
+    """Whether points of a finished batch came back. Raises UserError if its records are not all there."""
+    path = root / entry.records
+    with path.open("rb") as lines:
+        there = sum(line.endswith(b"}\n") and "id" in values(line) for line in lines)
+    if there < entry.points:
+        missing = f"{entry.points - there} of its {entry.points} records are missing"
+        raise UserError(f"{path}: is damaged, {missing}; remove it: the journal has what was measured")
+    return any(True for _ in handed_back(path))
 
 
 def _object(line: bytes) -> dict[str, Any]:
