@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ironsweep import lock, progress, slurm
+from ironsweep import batches, lock, progress, slurm
 from ironsweep.errors import UserError
 
 LOCK = Path("results/.lock")
@@ -166,6 +166,8 @@ class Session:
                 say(line)
         if self._sweep.has_changed or self._events.submitted:
             say(f"{progress.summary(self._sweep, time.monotonic() - self._clock, len(self._events.submitted))}")
+            for line in batches.estimates(self._sweep.finished, self._since, Path()):
+                say(line)
         if success:
             SUBMITTING.unlink(missing_ok=True)
         if self._stopped_by is not None:
