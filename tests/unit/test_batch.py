@@ -392,13 +392,17 @@ def test_a_lane_that_is_killed_is_no_result(bench: BatchBench) -> None:
 
 def test_a_second_start_waits_for_the_first(bench: BatchBench) -> None:
     bench.write([header(2), *lane_points([10], [20, 30])])
-    first = bench.begin(fake={"20": "slow", "30": "slow"})
+    held = bench.folder / "asked.held"
+    held.touch()
+    first = bench.begin(fake={"20": "held"})
     wait_for(bench, 1)
     second = bench.begin()
-    _, errors = second.communicate(timeout=40)
+    assert second.stderr
+    assert second.stderr.readline() == "ironsweep: this batch is being run already; waiting until that has finished\n"
+    held.unlink()
+    second.communicate(timeout=40)
     first.communicate(timeout=40)
     assert (first.returncode, second.returncode) == (0, 0)
-    assert errors == "ironsweep: this batch is being run already; waiting until that has finished\n"
     assert len(bench.lines("asked")) == 3
 
 
