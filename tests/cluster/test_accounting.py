@@ -66,7 +66,6 @@ def test_a_lost_node_is_not_used_again(tmp_path: Path, cluster: Cluster) -> None
 def test_a_limit_on_jobs_in_the_queue(tmp_path: Path, cluster: Cluster) -> None:
     """What is refused is missing and is said; the same command, when there is room again, measures only that."""
     sweep = Sweep(tmp_path, cluster, "quiet", "nvidia", "amd")
-    sweep.fake = SLOW
     limit = ("sacctmgr", "--immediate", "modify", "user", "root", "set")
     cluster.call(*limit, "MaxSubmitJobs=1")
     try:
