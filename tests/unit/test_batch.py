@@ -169,6 +169,7 @@ def test_a_missing_batch_is_one_sentence(bench: BatchBench) -> None:
     code, words = bench.fails()
     assert code == runner.EX_IOERR
     assert words == f"ironsweep: the batch {bench.file} cannot be read: No such file or directory"
+    assert bench.lines("log") == [words.removeprefix("ironsweep: ")]
 
 
 POINT = {**point(10), "lane": 0}
@@ -415,6 +416,7 @@ def test_a_full_disk_is_an_error_and_the_journals_stay(bench: BatchBench, lanes:
     _, errors = process.communicate(timeout=60)
     assert process.returncode == runner.EX_IOERR
     assert "the run cannot go on: OSError" in errors and "Traceback" not in errors
+    assert bench.lines("log")[0].startswith("lane 0: the run cannot go on: OSError")
     assert not bench.out.exists()
     for lane in range(lanes):
         text = (bench.folder / f"journal/{NAME}.{lane}.jsonl").read_text()
