@@ -49,6 +49,7 @@ except UserError as error:
 SESSION = session.begin(workflow)
 
 SYSTEMS = {system.name: system for system in SETTINGS.systems}
+workflow.resource_settings.nodes = configuration.jobs_at_once(SETTINGS.systems, workflow.resource_settings.nodes)
 
 
 @functools.cache

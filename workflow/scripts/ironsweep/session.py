@@ -118,14 +118,19 @@ class Session:
                     os.kill(pid, signal.SIGINT)
         raise KeyboardInterrupt
 
-    def start(self, index: progress.Index) -> None:
-        """To be called before the first job is run. Raises UserError if something of an earlier start still runs."""
+    def start(self, index: progress.Index, status_command: str | None = None) -> None:
+        """To be called before the first job is run. Raises UserError if something of an earlier start still runs.
+
+        ``status_command``: how Slurm is asked for the state of jobs, if the systems say it.
+        """
         from snakemake.logging import logger
 
         if self._workflow.touch:
             return
         logger.addHandler(self._events)
         _do_not_limit_local_jobs(self._workflow)
+        if status_command and self._workflow.executor_plugin.name == "slurm":
+            self._workflow.executor_settings.status_command = status_command
         self._end_orphans()
         self._sweep = progress.Sweep(index)
         if sys.stderr.isatty():
@@ -220,11 +225,11 @@ def may_keep_plan(session: Session | None) -> bool:
     return True
 
 
-def starts(session: Session | None, index: progress.Index) -> None:
+def starts(session: Session | None, index: progress.Index, status_command: str | None = None) -> None:
     """For ``onstart``: ends the process with a sentence if the run cannot start."""
     if session is not None:
         try:
-            session.start(index)
+            session.start(index, status_command)
         except UserError as error:
             sys.exit(f"ironsweep: {error}")
 
