@@ -109,6 +109,10 @@ def answer(point: dict[str, Any], behaviour: str) -> None:
             slept.touch()
             time.sleep(float(behaviour.split()[1]))
         write(line)
+    elif behaviour == "held":  # until somebody removes the file
+        while Path(os.environ["IRONSWEEP_FAKE_POINTS"]).with_suffix(".held").exists():
+            time.sleep(0.02)
+        write(line)
     elif behaviour.startswith("sleep "):
         time.sleep(float(behaviour.split()[1]))
         write(line)

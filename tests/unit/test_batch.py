@@ -169,6 +169,7 @@ def test_a_missing_batch_is_one_sentence(bench: BatchBench) -> None:
     code, words = bench.fails()
     assert code == runner.EX_IOERR
     assert words == f"ironsweep: the batch {bench.file} cannot be read: No such file or directory"
+    assert bench.lines("log") == [words.removeprefix("ironsweep: ")]
 
 
 POINT = {**point(10), "lane": 0}
@@ -392,13 +393,17 @@ def test_a_lane_that_is_killed_is_no_result(bench: BatchBench) -> None:
 
 def test_a_second_start_waits_for_the_first(bench: BatchBench) -> None:
     bench.write([header(2), *lane_points([10], [20, 30])])
-    first = bench.begin(fake={"20": "slow", "30": "slow"})
+    held = bench.folder / "asked.held"
+    held.touch()
+    first = bench.begin(fake={"20": "held"})
     wait_for(bench, 1)
     second = bench.begin()
-    _, errors = second.communicate(timeout=40)
+    assert second.stderr
+    assert second.stderr.readline() == "ironsweep: this batch is being run already; waiting until that has finished\n"
+    held.unlink()
+    second.communicate(timeout=40)
     first.communicate(timeout=40)
     assert (first.returncode, second.returncode) == (0, 0)
-    assert errors == "ironsweep: this batch is being run already; waiting until that has finished\n"
     assert len(bench.lines("asked")) == 3
 
 
@@ -411,6 +416,7 @@ def test_a_full_disk_is_an_error_and_the_journals_stay(bench: BatchBench, lanes:
     _, errors = process.communicate(timeout=60)
     assert process.returncode == runner.EX_IOERR
     assert "the run cannot go on: OSError" in errors and "Traceback" not in errors
+    assert bench.lines("log")[0].startswith("lane 0: the run cannot go on: OSError")
     assert not bench.out.exists()
     for lane in range(lanes):
         text = (bench.folder / f"journal/{NAME}.{lane}.jsonl").read_text()

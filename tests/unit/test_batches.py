@@ -6,6 +6,7 @@ import dataclasses
 import json
 import os
 import shutil
+import time
 from pathlib import Path
 from typing import Any
 
@@ -317,6 +318,20 @@ def test_damaged_records_stop_no_plan(tmp_path: Path, text: bytes) -> None:
     assert len(more.batches) > len(first.batches)
 
 
+@pytest.mark.parametrize("keep", [0, 300, -2])
+def test_records_that_are_cut_off_are_named(tmp_path: Path, keep: int) -> None:
+    """Else their cells would be `not_run` for ever."""
+    entry = planned(tmp_path).batches[0]
+    run(tmp_path, entry)
+    path = tmp_path / entry.records
+    path.write_bytes(path.read_bytes()[:keep])
+    for _ in range(2):
+        with pytest.raises(UserError, match=rf"{path.name}: is damaged, \d+ of its {entry.points} records"):
+            planned(tmp_path)
+    run(tmp_path, entry)
+    assert planned(tmp_path).batches
+
+
 @pytest.mark.parametrize("text", [b"", b"[]", b"{}\n", b"\xff\n"])
 def test_a_damaged_batch_is_named(tmp_path: Path, text: bytes) -> None:
     path = tmp_path / planned(tmp_path).batches[0].file
@@ -361,6 +376,21 @@ def test_a_damaged_index_is_named(tmp_path: Path, text: str) -> None:
     (tmp_path / "results/plan/index.json").write_text(text)
     with pytest.raises(UserError, match=r"index\.json: is damaged .*remove it"):
         planned(tmp_path)
+
+
+def test_after_a_run_it_is_said_how_good_estimates_were(tmp_path: Path) -> None:
+    index = planned(tmp_path)
+    for entry in index.batches:
+        run(tmp_path, entry)
+    points = sum(entry.points for entry in index.batches)
+    (said,) = batches.estimates(index.batches, 0.0, tmp_path)
+    assert said.startswith(f"cluster: {points} points took {points * 0.01:.0f} s, estimated were ")
+    assert batches.estimates(index.batches, time.time(), tmp_path) == []  # all of them were measured before
+    for entry in index.batches:
+        (tmp_path / entry.records).write_bytes(b"\0\n[]\n{}\n")
+    assert batches.estimates(index.batches, 0.0, tmp_path) == []
+    shutil.rmtree(tmp_path / "results")
+    assert batches.estimates(index.batches, 0.0, tmp_path) == []
 
 
 def test_time_asked_for(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import subprocess
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -315,6 +316,39 @@ def test_slurm_resources_are_those_of_the_system() -> None:
     }
     assert config.slurm_resources(System("c", "slurm", {}, {"cpus": 2})) == {"mem_mb": 4000, "runtime": 60}
     assert config.slurm_resources(System("l", "local", {}, {})) == {"mem_mb": 4000, "runtime": 60}
+
+
+def test_a_pre_emptible_job_comes_back_by_itself() -> None:
+    resources = config.slurm_resources(System("c", "slurm", {}, {"preemptible": True}))
+    assert resources["slurm_extra"] == "--requeue"
+
+
+def test_what_a_shell_does_before_it_measures(tmp_path: Path) -> None:
+    system = System("c", "slurm", {}, {}, environment={"SOME": "a b"}, scratch=str(tmp_path))
+    bare = System("bare", "slurm", {}, {})
+    loaded = System("m", "slurm", {}, {}, modules=("rocm/6", "x"), environment={"SOME": "c"})
+    prepare = config.preparation_of({"c": system, "bare": bare, "m": loaded})
+
+    def shell(name: str) -> str:
+        script = (
+            f'module() {{ echo "loaded $*"; }}; {prepare(SimpleNamespace(system=name))}echo "$SOME-${{TMPDIR-none}}"'
+        )
+        return subprocess.run(["bash", "-euo", "pipefail", "-c", script], capture_output=True, text=True).stdout
+
+    assert shell("c") == f"a b-{tmp_path}\n"
+    assert prepare(SimpleNamespace(system="bare")) == ""
+    assert shell("m").startswith("loaded load rocm/6 x\nc-")
+
+
+def test_jobs_at_once_and_how_slurm_is_asked() -> None:
+    systems = [System(str(n), "slurm", {}, {"max_jobs": n, "status_command": "sacct"}) for n in (20, 5)]
+    assert config.jobs_at_once(systems, 50) == 5
+    assert config.jobs_at_once(systems, 3) == 3
+    assert config.jobs_at_once(systems, None) is None  # no Slurm jobs
+    assert config.jobs_at_once([System("s", "slurm", {}, {})], 50) == 50
+    assert config.status_command(systems) == "sacct"
+    assert config.status_command([*systems, System("s", "slurm", {}, {"status_command": "squeue"})]) == "squeue"
+    assert config.status_command([System("s", "slurm", {}, {})]) is None
 
 
 def test_jobs_get_what_their_system_says() -> None:

@@ -36,11 +36,6 @@ configfile: "config/config.yaml"
 if workflow.resource_settings.cores is None and workflow.resource_settings.nodes is None:
     workflow.resource_settings.cores = len(os.sched_getaffinity(0))
 
-# Snakemake's limit of jobs a second leaves a timer behind for each job, and all of them look for further jobs every second:
-# after some hundred jobs it kept more than half a core busy. The limit itself is never reached here.
-if workflow.scheduling_settings is not None:
-    workflow.scheduling_settings.max_jobs_per_timespan = None
-
 try:
     KERNELS = discover(ROOT)
     # The files and the command line's values, so that a message can name the place of a mistake.
@@ -54,6 +49,7 @@ except UserError as error:
 SESSION = session.begin(workflow)
 
 SYSTEMS = {system.name: system for system in SETTINGS.systems}
+workflow.resource_settings.nodes = configuration.jobs_at_once(SETTINGS.systems, workflow.resource_settings.nodes)
 
 
 @functools.cache

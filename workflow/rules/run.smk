@@ -53,6 +53,7 @@ rule run_batch:
             INDEX.entry(wildcards.batch), SYSTEMS[wildcards.system], attempt
         ),
     params:
+        preparation=configuration.preparation_of(SYSTEMS),
         journal="results/journal/{system}/{batch}",
         earlier=lambda wildcards: batches.journals_before(INDEX.entry(wildcards.batch)),
         timeout_s=SETTINGS.timeout_s,
@@ -62,7 +63,7 @@ rule run_batch:
     message:
         "Measuring batch {wildcards.batch} on {wildcards.system}"
     shell:
-        "PYTHONPATH=workflow/scripts python -m ironsweep.batch --batch {input.batch} --bin results/bin"
+        "{params.preparation}PYTHONPATH=workflow/scripts python -m ironsweep.batch --batch {input.batch} --bin results/bin"
         " --runtime {input.runtime} --toolchain {input.toolchain} --threads {threads} --timeout {params.timeout_s}"
         " {params.emulator} --journal {params.journal} {params.earlier} --dumps {output.dumps} --out {output.records}"
         " --log {log}"

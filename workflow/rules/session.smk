@@ -4,7 +4,7 @@
 
 
 onstart:
-    session.starts(SESSION, INDEX)
+    session.starts(SESSION, INDEX, configuration.status_command(SETTINGS.systems))
 
 
 onsuccess:

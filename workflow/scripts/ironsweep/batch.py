@@ -330,6 +330,11 @@ def _summary(options: argparse.Namespace, batch: Batch, records: Sequence[Record
     counts = Counter(record["status"] for record in records)
     numbers = ", ".join(f"{count} {status}" for status, count in sorted(counts.items()))
     yield f"{options.out}: {len(records)} points, {numbers}"
+    yield from _words(options, batch)
+
+
+def _words(options: argparse.Namespace, batch: Batch) -> Iterator[str]:
+    """What each lane's own log says."""
     for lane in range(batch.lanes):
         with contextlib.suppress(OSError):
             words = Path(f"{options.journal}.{lane}.log").read_text(encoding="utf-8").splitlines()
@@ -343,8 +348,11 @@ def _run(options: argparse.Namespace) -> int:
     with Path(f"{journal}.lock").open("ab") as alone:
         # Lanes end at different times: their own locks would let those of another start measure beside the last ones.
         runner.lock(alone, "this batch is being run already; waiting until that has finished")
+        for lane in range(batch.lanes):
+            Path(f"{journal}.{lane}.log").unlink(missing_ok=True)  # of an earlier start
         code = _run_lanes(options, devices_of(batch.device, batch.lanes, os.environ))
         if code:
+            _log(options, "\n".join(_words(options, batch)))
             return code
         records = _merge(options, batch)
         text = "\n".join(_summary(options, batch, records))
@@ -372,6 +380,18 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
+def _complain(options: argparse.Namespace, reason: str) -> None:
+    """Say why nothing comes of the batch; the log has it too, for the line about it at the end of the run."""
+    print(f"ironsweep: {reason}", file=sys.stderr)
+    _log(options, reason)
+
+
+def _log(options: argparse.Namespace, text: str) -> None:
+    if options.log:
+        with contextlib.suppress(OSError):  # the disk may be full
+            Path(options.log).write_text(f"{text}\n", encoding="utf-8")
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Run; 0 if every point has a record, whatever its status."""
     options = _parser().parse_args(arguments)
@@ -380,13 +400,13 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         return _run(options)
     except BatchError as error:
-        print(f"ironsweep: {error}", file=sys.stderr)
+        _complain(options, str(error))
         return error.code
     except runner.Interrupted as stop:
         print("ironsweep: stopped by a signal; what was measured is kept in the journals", file=sys.stderr)
         return runner.EX_INTERRUPTED + int(stop.args[0])
     except (OSError, ValueError, KeyError) as error:
-        print(f"ironsweep: the batch cannot go on: {type(error).__name__}: {error}", file=sys.stderr)
+        _complain(options, f"the batch cannot go on: {type(error).__name__}: {error}")
         return runner.EX_IOERR
 
 

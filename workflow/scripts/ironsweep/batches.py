@@ -17,22 +17,23 @@ In results/plan:
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import math
 import re
+import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from ironsweep import packing
+from ironsweep import packing, progress
 from ironsweep.config import JOB_DEFAULTS, Settings, System
-from ironsweep.costs import NEEDED, Costs, learn
+from ironsweep.costs import NEEDED, Costs, error, learn
 from ironsweep.errors import UserError
 from ironsweep.packing import Batch, Group, Limits
 from ironsweep.plan import Cell, Plan
-from ironsweep.progress import values
 from ironsweep.variants import EMULATED
 
 FORMAT = 2
@@ -50,6 +51,9 @@ START_S = 20.0
 
 SAFETY = 1.5
 """Factor by which an allocation's time exceeds what is planned into it."""
+
+LARGE = 1 << 27
+"""Bytes of a system's records beyond which nothing is said of estimates: to read them would take a while."""
 
 _SOURCES = ("batches.py", "costs.py", "packing.py", "plan.py")
 
@@ -166,10 +170,10 @@ def load(root: Path) -> Index | None:
         )
     except FileNotFoundError:
         return None
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
-    except (ValueError, KeyError, TypeError) as error:
-        raise UserError(f"{path}: is damaged ({error}); remove it: nothing that was measured is lost") from None
+    except OSError as problem:
+        raise UserError(f"{path}: cannot be read: {problem.strerror}") from None
+    except (ValueError, KeyError, TypeError) as problem:
+        raise UserError(f"{path}: is damaged ({problem}); remove it: nothing that was measured is lost") from None
 
 
 def key_of(settings: Settings) -> str:
@@ -193,8 +197,8 @@ def current(settings: Settings, root: Path, make: Callable[[], Plan], *, write: 
     there = load(root)
     try:
         return _current(there, settings, root, make, write)
-    except OSError as error:
-        raise UserError(f"{error.filename or root / PLAN}: cannot be read or written: {error.strerror}") from None
+    except OSError as problem:
+        raise UserError(f"{problem.filename or root / PLAN}: cannot be read or written: {problem.strerror}") from None
 
 
 def _current(there: Index | None, settings: Settings, root: Path, make: Callable[[], Plan], write: bool) -> Index:
@@ -202,7 +206,7 @@ def _current(there: Index | None, settings: Settings, root: Path, make: Callable
     entries = there.entries if there else ()
     finished = {entry.id: changed for entry in entries if (changed := entry.changed(root)) is not None}
     new = [entry for entry in entries if there and finished.get(entry.id) != there.looked_at.get(entry.id)]
-    came_back = any(True for entry in new if entry.id in finished for _ in handed_back(root / entry.records))
+    came_back = {entry.id for entry in new if entry.id in finished and _look_at(entry, root)}
     lost = any(not (root / entry.file).exists() for entry in entries)
     if there and there.key == key and not came_back and not lost:
         if new and write:
@@ -244,6 +248,17 @@ def handed_back(records: Path) -> Iterator[str]:
                 yield str(record.get("twin_of") or record.get("id"))
 
 
+def _look_at(entry: Entry, root: Path) -> bool:
+    """Whether points of a finished batch came back. Raises UserError if its records are not all there."""
+    path = root / entry.records
+    with path.open("rb") as lines:
+        there = sum(line.endswith(b"}\n") and "id" in progress.values(line) for line in lines)
+    if there < entry.points:
+        missing = f"{entry.points - there} of its {entry.points} records are missing"
+        raise UserError(f"{path}: is damaged, {missing}; remove it: the journal has what was measured")
+    return any(True for _ in handed_back(path))
+
+
 def _object(line: bytes) -> dict[str, Any]:
     """The object on a line; an empty one if it is damaged."""
     try:
@@ -257,8 +272,8 @@ def _lines_of(path: Path) -> list[dict[str, Any]]:
     """Header and points of a batch's file."""
     try:
         lines = [_object(line) for line in path.read_bytes().splitlines()]
-    except OSError as error:
-        raise UserError(f"{path}: cannot be read: {error.strerror}") from None
+    except OSError as problem:
+        raise UserError(f"{path}: cannot be read: {problem.strerror}") from None
     if not lines or lines[0].get("points") != len(lines) - 1 or not all("id" in line for line in lines[1:]):
         raise UserError(f"{path}: is damaged; remove it: nothing that was measured is lost")
     return lines
@@ -361,7 +376,9 @@ def _left_behind(folder: Path, known: set[str]) -> dict[str, set[str]]:
     files = [path for path in folder.glob("*.*.jsonl") if path.is_file() and path.name.split(".")[0] not in known]
     for path in sorted(files, key=lambda path: (-path.stat().st_mtime_ns, path.name)):
         points = found.setdefault(path.name.split(".")[0], set())
-        points.update(record["id"] for line in path.read_bytes().splitlines() if "id" in (record := values(line)))
+        points.update(
+            record["id"] for line in path.read_bytes().splitlines() if "id" in (record := progress.values(line))
+        )
     return found
 
 
@@ -394,9 +411,42 @@ def _costs(folder: Path) -> Costs:
 def _records(folder: Path) -> Iterator[dict[str, Any]]:
     """Records of a system's batches; a damaged line says nothing here and is reported where tables are made."""
     for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_bytes().splitlines():
+        yield from _read(path)
+
+
+def _read(path: Path) -> Iterator[dict[str, Any]]:
+    with path.open("rb") as lines:
+        for line in lines:
             if (record := _object(line)).get("status") == "ok" and record.keys() >= NEEDED:
                 yield record
+
+
+def estimates(finished: Iterable[progress.Batch], since: float, root: Path) -> list[str]:
+    """How the time that points were estimated to take compares with what they took, a line for each system.
+
+    A plan does not keep the time of each point, so it is estimated once more, from the records that were there before.
+    Where that cannot be done, or would take long, nothing is said.
+
+    Args:
+        finished: batches that ended in this run.
+        since: when it began; what was measured before is not compared.
+        root: the working directory.
+    """
+    files: dict[str, set[Path]] = {}
+    for batch in finished:
+        files.setdefault(batch.system, set()).add(root / RECORDS / batch.system / f"{batch.id}.jsonl")
+    began = time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(since))
+    lines = []
+    for system, new in sorted(files.items()):
+        with contextlib.suppress(OSError, LookupError, TypeError, ValueError, ArithmeticError):
+            if sum(path.stat().st_size for path in (root / RECORDS / system).glob("*.jsonl")) > LARGE:
+                continue
+            records = list(_records(root / RECORDS / system))
+            measured = {record["id"] for path in new for record in _read(path) if record["started"] >= began}
+            if measured:
+                before = learn(record for record in records if record["id"] not in measured)
+                lines.append(f"{system}: {error(before, records, measured).describe()}")
+    return lines
 
 
 def _new(batch: Batch, wanted: Mapping[str, Cell], settings: Settings, earlier: tuple[str, ...]) -> tuple[Entry, str]:

@@ -12,8 +12,9 @@ import functools
 import json
 import os
 import re
+import shlex
 import subprocess
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -471,6 +472,35 @@ def slurm_resources(system: System) -> dict[str, Any]:
 def resource_of(systems: Mapping[str, System], name: str) -> Callable[[Any], Any]:
     """A resource as a function of a rule's wildcards, one of which is `system`; None where it is not given."""
     return lambda wildcards: slurm_resources(systems[wildcards.system]).get(name)
+
+
+def preparation_of(systems: Mapping[str, System]) -> Callable[[Any], str]:
+    """What a shell does before it measures, as a function of a rule's wildcards: the system's variables and modules."""
+
+    def preparation(wildcards: Any) -> str:
+        system = systems[wildcards.system]
+        variables = {**system.environment, **({"TMPDIR": system.scratch} if system.scratch else {})}
+        exports = [f"export {name}={shlex.quote(value)}" for name, value in variables.items()]
+        if not system.modules:
+            return "".join(f"{line}; " for line in exports)
+        # A job's shell may not know `module` yet, and its start files do not bear the shell's strict mode.
+        known = "type module >/dev/null 2>&1 || . /etc/profile || true"
+        load = f"set +u; {{ {known}; }}; module load {shlex.join(system.modules)}; set -u"
+        return "".join(f"{line}; " for line in [load, *exports])
+
+    return preparation
+
+
+def jobs_at_once(systems: Iterable[System], asked: int | None) -> int | None:
+    """Jobs that may be in the queue: what the profile asks for, but no more than a user may have on any system."""
+    most = [int(system.slurm["max_jobs"]) for system in systems if "max_jobs" in system.slurm]
+    return min([*most, asked]) if most and asked is not None else asked
+
+
+def status_command(systems: Iterable[System]) -> str | None:
+    """How Slurm is asked for the state of jobs; None: as the profile says. `squeue` is what works on all of them."""
+    said = {str(system.slurm["status_command"]) for system in systems if "status_command" in system.slurm}
+    return min(said, key=["squeue", "sacct"].index) if said else None
 
 
 def threads_of(systems: Mapping[str, System], cores: Callable[[], int | None]) -> Callable[[Any], int]:

@@ -222,6 +222,16 @@ class Sweep:
         """Whether a batch's file of records is there."""
         return self._states[batch.system, batch.id].done is not None
 
+    @property
+    def finished(self) -> list[Batch]:
+        """Batches whose file of records appeared, or was written anew, since this object was made."""
+        return [
+            batch
+            for batch in self.index.batches
+            if self.is_done(batch)
+            and self._states[batch.system, batch.id].done != self._first[RECORDS, batch.system].get(f"{batch.id}.jsonl")
+        ]
+
     def counts(self) -> dict[str, Counter[str]]:
         """Numbers of cells by system and status. Of two records of one cell that of the later batch counts."""
         cells: dict[tuple[str, str], str] = {}

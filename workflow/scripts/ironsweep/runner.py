@@ -1153,7 +1153,11 @@ def main(arguments: list[str] | None = None) -> int:
         return EX_INTERRUPTED + int(signalled.args[0])
     except (OSError, ValueError, KeyError) as error:
         patience_s = 0.0
-        print(f"ironsweep: the run cannot go on: {type(error).__name__}: {error}", file=sys.stderr)
+        reason = f"the run cannot go on: {type(error).__name__}: {error}"
+        print(f"ironsweep: {reason}", file=sys.stderr)
+        if options.log:
+            with contextlib.suppress(OSError):  # the disk may be full
+                Path(options.log).write_text(f"{reason}\n", encoding="utf-8")
         return EX_IOERR
     finally:
         for number in before:

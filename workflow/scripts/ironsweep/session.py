@@ -17,7 +17,7 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from ironsweep import lock, progress, slurm
+from ironsweep import batches, lock, progress, slurm
 from ironsweep.errors import UserError
 
 LOCK = Path("results/.lock")
@@ -118,13 +118,19 @@ class Session:
                     os.kill(pid, signal.SIGINT)
         raise KeyboardInterrupt
 
-    def start(self, index: progress.Index) -> None:
-        """To be called before the first job is run. Raises UserError if something of an earlier start still runs."""
+    def start(self, index: progress.Index, status_command: str | None = None) -> None:
+        """To be called before the first job is run. Raises UserError if something of an earlier start still runs.
+
+        ``status_command``: how Slurm is asked for the state of jobs, if the systems say it.
+        """
         from snakemake.logging import logger
 
         if self._workflow.touch:
             return
         logger.addHandler(self._events)
+        _do_not_limit_local_jobs(self._workflow)
+        if status_command and self._workflow.executor_plugin.name == "slurm":
+            self._workflow.executor_settings.status_command = status_command
         self._end_orphans()
         self._sweep = progress.Sweep(index)
         if sys.stderr.isatty():
@@ -165,10 +171,23 @@ class Session:
                 say(line)
         if self._sweep.has_changed or self._events.submitted:
             say(f"{progress.summary(self._sweep, time.monotonic() - self._clock, len(self._events.submitted))}")
+            for line in batches.estimates(self._sweep.finished, self._since, Path()):
+                say(line)
         if success:
             SUBMITTING.unlink(missing_ok=True)
         if self._stopped_by is not None:
             say("stopped; what was measured is kept, and the same command goes on from here")
+
+
+def _do_not_limit_local_jobs(workflow: Any) -> None:
+    """Drop Snakemake's limit of jobs a second where they run on this machine; it is never reached there.
+
+    It leaves a timer behind for each job, and all of them look for further jobs every second: of 240 jobs of 0.25 s
+    each, two at a time, it takes 11.2 instead of 7.7 s of processor time, and more with more jobs.
+    """
+    scheduler = workflow.scheduler
+    if workflow.executor_plugin.common_settings.local_exec and hasattr(scheduler, "job_rate_limiter"):
+        scheduler.job_rate_limiter = None
 
 
 def _look_steadily(workflow: Any) -> None:
@@ -206,11 +225,11 @@ def may_keep_plan(session: Session | None) -> bool:
     return True
 
 
-def starts(session: Session | None, index: progress.Index) -> None:
+def starts(session: Session | None, index: progress.Index, status_command: str | None = None) -> None:
     """For ``onstart``: ends the process with a sentence if the run cannot start."""
     if session is not None:
         try:
-            session.start(index)
+            session.start(index, status_command)
         except UserError as error:
             sys.exit(f"ironsweep: {error}")
 
