@@ -395,8 +395,8 @@ def test_after_a_run_it_is_said_how_good_estimates_were(tmp_path: Path) -> None:
 
 def test_time_asked_for(tmp_path: Path) -> None:
     short = Entry("0", "cluster", "nvidia", (), 1, 0, 1, 10.0)
-    assert [batches.minutes_of(short, CLUSTER, attempt) for attempt in (1, 2, 6)] == [2, 4, 30]
-    assert batches.minutes_of(dataclasses.replace(short, seconds=380.0), CLUSTER) == 11
+    assert [batches.minutes_of(short, CLUSTER, 60.0, attempt) for attempt in (1, 2, 6)] == [3, 6, 30]
+    assert batches.minutes_of(dataclasses.replace(short, seconds=380.0), CLUSTER, 60.0) == 12
     for entry in planned(tmp_path, passes=100_000).batches:
         assert entry.seconds <= 10 * 60 / batches.SAFETY - batches.START_S
 

@@ -50,7 +50,7 @@ rule run_batch:
         slurm_extra=configuration.resource_of(SYSTEMS, "slurm_extra"),
         mem_mb=configuration.resource_of(SYSTEMS, "mem_mb"),
         runtime=lambda wildcards, attempt: batches.minutes_of(
-            INDEX.entry(wildcards.batch), SYSTEMS[wildcards.system], attempt
+            INDEX.entry(wildcards.batch), SYSTEMS[wildcards.system], SETTINGS.timeout_s, attempt
         ),
     params:
         preparation=configuration.preparation_of(SYSTEMS),

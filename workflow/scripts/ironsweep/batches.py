@@ -34,6 +34,7 @@ from ironsweep.costs import NEEDED, Costs, error, learn
 from ironsweep.errors import UserError
 from ironsweep.packing import Batch, Group, Limits
 from ironsweep.plan import Cell, Plan
+from ironsweep.runner import START_GRACE_S
 from ironsweep.variants import EMULATED
 
 FORMAT = 2
@@ -514,14 +515,16 @@ def limits(system: System, device: str, groups: Sequence[Group]) -> Limits:
     return Limits(max(LOCAL_S, longest + 1.0), number, 1.0, 0.0, system.name)
 
 
-def minutes_of(entry: Entry, system: System, attempt: int = 1) -> int:
+def minutes_of(entry: Entry, system: System, timeout_s: float, attempt: int = 1) -> int:
     """Minutes that a batch's job asks for: what it is estimated to take with the safety factor, doubled at each retry.
+
+    A point that hangs must end before the job does, or the next try would hang at it again.
 
     Never more than the partition allows (`max_runtime`), or than `runtime` where that is not said.
     """
     asked = system.slurm.get("runtime", JOB_DEFAULTS["runtime"])
     most = max(asked, system.slurm.get("max_runtime", asked))
-    needed = math.ceil((entry.seconds + START_S) * SAFETY / 60) + 1
+    needed = math.ceil(((entry.seconds + START_S) * SAFETY + timeout_s + START_GRACE_S) / 60)
     return int(min(most, needed * 2 ** (attempt - 1)))
 
 
