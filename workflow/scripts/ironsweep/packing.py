@@ -20,15 +20,17 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pulp
 from numpy.typing import NDArray
 
 from ironsweep.costs import Costs
 from ironsweep.errors import UserError
 from ironsweep.plan import Cell, digest
+
+if TYPE_CHECKING:  # only who plans waits for it, and not each reading of the workflow
+    import pulp
 
 Program = tuple[str, str]
 """Kernel and variant: a worker that a lane starts once."""
@@ -541,6 +543,8 @@ def _integer_programme(problem: _Problem, allocations: int) -> tuple[Lanes | Non
 
     Without an answer in time it is (None, False).
     """
+    import pulp
+
     model, placed = _model(problem, allocations)
     solver = pulp.PULP_CBC_CMD(
         msg=False,
@@ -566,6 +570,8 @@ def _integer_programme(problem: _Problem, allocations: int) -> tuple[Lanes | Non
 
 def _model(problem: _Problem, allocations: int) -> tuple[pulp.LpProblem, dict[int, dict[int, pulp.LpVariable]]]:
     """The programme, and its variables by group and lane, which are 1 where a group is placed."""
+    import pulp
+
     model = pulp.LpProblem("packing", pulp.LpMinimize)
     groups, programs = range(len(problem.groups)), range(len(problem.starts))
     lanes = range(allocations * problem.lanes)
