@@ -155,7 +155,7 @@ class Sweep:
         file = self.folder / "asked"
         return Counter(file.read_text().split()) if file.exists() else Counter()
 
-    def wait_for(self, condition: Callable[[], object], seconds: float = 60.0) -> None:
+    def wait_for(self, condition: Callable[[], object], seconds: float = 120.0) -> None:
         """Wait until something holds."""
         end = time.monotonic() + seconds
         while not condition():
@@ -208,7 +208,7 @@ class Sweep:
         assert back or {*found.values(), *twins.values()} == {1}
 
 
-def finished(process: subprocess.Popen[str], code: int = 0, seconds: float = 240.0) -> str:
+def finished(process: subprocess.Popen[str], code: int = 0, seconds: float = 600.0) -> str:
     """What a process printed until its end."""
     try:
         text, _ = process.communicate(timeout=seconds)
