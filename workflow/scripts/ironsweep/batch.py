@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import functools
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -22,20 +22,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+import jsonschema
+
 from ironsweep import runner
+from ironsweep.config import SCHEMAS
 
 Record = dict[str, Any]
 
 EX_UNAVAILABLE = 69
 PATIENCE_S = 20.0
 """Seconds that lanes have to end after they were told to."""
-
-_WORDS = (
-    *("kernel", "group", "kind", "variant", "device", "arch", "safety", "contraction", "tuning", "part", "region"),
-    *("data", "system", "status_planned", "reason_planned"),
-)
-_NUMBERS = ("block", "size", "reps", "passes", "warmup", "seed", "lane")
-_ID = re.compile(r"[0-9a-f]{16}")
 
 
 class BatchError(Exception):
@@ -90,13 +86,14 @@ def _checked(name: str, text: str) -> Batch:
         raise ValueError(f"it has {len(points)} points, its header says {header['points']}")
     _check_expected(header.get("expected", {}))
     found: dict[str, int] = {}
+    last = 0
     for number, point in points:
         _check_point(number, point, header)
         if point["id"] in found:
             raise ValueError(f"line {number}: the point {point['id']} is there twice")
-        if point["lane"] < max(found.values(), default=0):
+        if point["lane"] < last:
             raise ValueError(f"line {number}: a point of lane {point['lane']} after those of a later lane")
-        found[point["id"]] = point["lane"]
+        found[point["id"]] = last = point["lane"]
     return Batch(str(header.get("device")), lanes, list(found.items()))
 
 
@@ -110,10 +107,6 @@ def _object(number: int, line: str) -> Record:
     return value
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def _check_expected(expected: Any) -> None:
     """What the header says of the device. Raises ValueError."""
     if not isinstance(expected, dict):
@@ -125,14 +118,22 @@ def _check_expected(expected: Any) -> None:
         raise ValueError("the header's expected arch must be a list of words")
 
 
+@functools.cache
+def _schema() -> dict[str, Any]:
+    schema: dict[str, Any] = json.loads((SCHEMAS / "point.schema.json").read_text(encoding="utf-8"))
+    return schema
+
+
+@functools.cache
+def _validator() -> jsonschema.Draft202012Validator:
+    return jsonschema.Draft202012Validator(_schema())
+
+
 def _check_point(number: int, point: Record, header: Record) -> None:
     """Raises ValueError."""
-    wrong = [name for name in _WORDS if not isinstance(point.get(name), str)]
-    wrong += [name for name in _NUMBERS if not _is_number(point.get(name))]
-    if not isinstance(point.get("dump", ""), str | None):
-        wrong.append("dump")
-    if not isinstance(point.get("id"), str) or not _ID.fullmatch(point["id"]):
-        wrong.append("id")
+    wrong = [name for name in (*_schema()["required"], "lane") if name not in point]
+    wrong += [str(error.absolute_path[0]) for error in _validator().iter_errors(point) if error.absolute_path]
+    wrong += [name for name in point if name not in _schema()["properties"]]
     if wrong:
         raise ValueError(f"line {number} is no point: wrong or missing: {', '.join(wrong)}")
     if not 0 <= point["lane"] < header["lanes"]:
