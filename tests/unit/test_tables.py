@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from ironsweep import tables
+from ironsweep.attempt import Note, write_note
 from ironsweep.planned import read_plan
+from ironsweep.runner import Programs
 from ironsweep.tables import CELL_COLUMNS, CODEGEN_COLUMNS, RATIO_COLUMNS, System
 from synthetic import HOST, NVIDIA, golden_of, planned_cell, record_of, sweep
 
@@ -126,6 +128,30 @@ def test_systems_do_not_mix() -> None:
     cells = [row for system in systems for row in tables.judged_cells(system, host[2], {})]
     rows = list(tables.ratios(cells, tables.samples_of(systems), BASELINE))
     assert {row["status"] for row in only(rows, system="server")} == {"no_baseline"}
+
+
+def test_what_no_device_runs_says_whether_it_was_built(tmp_path: Path) -> None:
+    folder = tmp_path / "Stream_TRIAD"
+    for file in ("native", "baselines/cuda-strict.so"):
+        (folder / file).parent.mkdir(parents=True, exist_ok=True)
+        (folder / file).write_bytes(b"\x7fELF")
+    write_note(Note("unsupported", "compile", "no hipcc"), [folder / "baselines/hip-strict.so"])
+    hip = {"variant": "hip", "arch": "gfx90a", "part": "baselines/hip-strict.so"}
+    cuda = {"variant": "cuda", "arch": "sm_90", "part": "baselines/cuda-strict.so"}
+    nobody = {"status_planned": "not_run", "reason_planned": "no such device"}
+    cells = [
+        planned_cell(**hip, **nobody),
+        planned_cell(**cuda, **nobody),
+        planned_cell(**hip, status_planned="excluded", reason_planned="not asked for"),
+        planned_cell(**hip),
+    ]
+    tables.take_over_notes(cells, Programs(tmp_path))
+    assert [(cell["status_planned"], cell["reason_planned"]) for cell in cells] == [
+        ("unsupported", "compile: no hipcc"),
+        ("not_run", "no such device"),
+        ("excluded", "not asked for"),
+        ("planned", None),
+    ]
 
 
 def test_imported_records_are_cells_of_their_own_system() -> None:

@@ -53,7 +53,7 @@ rule aggregate:
         sources=files_in(
             "workflow/scripts/ironsweep",
             *("checksum.py", "golden/*.py"),
-            *(f"{module}.py" for module in ("judge", "notes", "planned", "records", "statistics", "tables")),
+            *(f"{module}.py" for module in ("judge", "planned", "records", "runner", "statistics", "tables")),
         ),
     output:
         expand(

@@ -8,9 +8,9 @@ from ironsweep import tables
 from ironsweep.errors import run_main
 from ironsweep.golden import load
 from ironsweep.judge import read_references
-from ironsweep.notes import add_notes
 from ironsweep.planned import Row, read_plan
 from ironsweep.records import Problem, read_records
+from ironsweep.runner import Programs
 from ironsweep.tables import System
 
 
@@ -31,7 +31,7 @@ def main() -> None:
     arguments = parser.parse_args()
 
     planned = read_plan(arguments.plan)
-    add_notes(planned, arguments.bin)
+    tables.take_over_notes(planned, Programs(arguments.bin))
     systems, problems = _read(planned, arguments.records, arguments.imported)
     golden = {path.stem: load(path) for path in arguments.golden}
     references = read_references(arguments.references)

@@ -314,13 +314,7 @@ def _merge(options: argparse.Namespace, batch: Batch) -> list[Record]:
     out = Path(options.out)
     Path(options.dumps).mkdir(parents=True, exist_ok=True)
     out.parent.mkdir(parents=True, exist_ok=True)
-    part = out.with_suffix(".part")
-    with part.open("w", encoding="utf-8") as file:
-        for line in [*environments, *found]:
-            file.write(json.dumps(line) + "\n")
-        file.flush()
-        os.fsync(file.fileno())
-    part.replace(out)
+    runner.write_whole(out, [*environments, *found])
     for result in results:
         result.unlink()
     return found

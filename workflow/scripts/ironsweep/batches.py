@@ -41,8 +41,8 @@ FORMAT = 2
 """Of the index; one of another format is not read, and the plan is made as if there were none."""
 
 PLAN = Path("results/plan")
-RECORDS = Path("results/records")
-JOURNALS = Path("results/journal")
+RECORDS = Path(progress.RECORDS)
+JOURNALS = Path(progress.JOURNALS)
 
 LOCAL_S = 900.0
 """Seconds of work in a batch on this machine, where no scheduler limits it: what an interruption shows as undone."""

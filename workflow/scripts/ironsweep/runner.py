@@ -304,12 +304,15 @@ def _why_missing(file: Path) -> tuple[str, str] | None:
 class Programs:
     """Content hashes of what a record depends on, and the notes that stand in for programs that were not built."""
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        """Hashes are computed when they are first asked for."""
-        self._bin = Path(options.bin)
+    def __init__(self, folder: Path, toolchain: Path | None = None) -> None:
+        """Hashes are computed when they are first asked for.
+
+        ``folder`` has a folder of programs for each kernel; ``toolchain`` is the toolchain.json of what built them.
+        """
+        self._bin = folder
         self._hashes: dict[Path, str | None] = {}
         self._notes: dict[tuple[Path, ...], tuple[str, str] | None] = {}
-        self.toolchain = _toolchain_hash(Path(options.toolchain)) if options.toolchain else None
+        self.toolchain = _toolchain_hash(toolchain) if toolchain else None
 
     def _files(self, point: Point) -> tuple[Path, Path]:
         folder = self._bin / point["kernel"]
@@ -851,7 +854,7 @@ class Run:
         self.expected = expected or {}
         usable = len(os.sched_getaffinity(0))
         self.threads = min(options.threads, usable) if options.threads else usable
-        self.programs = Programs(options)
+        self.programs = Programs(Path(options.bin), Path(options.toolchain) if options.toolchain else None)
         self.journal = Journal(journal)
         if options.repeat:
             self.journal.forget()
@@ -1060,13 +1063,7 @@ class Run:
             self._place_dump(record)
         runs = sorted({str(record.get("run")) for record in records})
         lines = [line for run in runs for line in self.journal.environments.get(run, [])] + records
-        part = self.paths.out.with_suffix(".part")
-        with part.open("w", encoding="utf-8") as file:
-            for line in lines:
-                file.write(json.dumps(line) + "\n")
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(self.paths.out)
+        write_whole(self.paths.out, lines)
 
     def _place_dump(self, record: Record) -> None:
         name = record.get("dump")
@@ -1083,6 +1080,17 @@ class Run:
         self.fleet.close(patience_s)
         self.journal.close()
         self.progress.end()
+
+
+def write_whole(path: Path, lines: list[Record]) -> None:
+    """Write a file of JSON lines, whole or not at all."""
+    part = path.with_suffix(".part")
+    with part.open("w", encoding="utf-8") as file:
+        for line in lines:
+            file.write(json.dumps(line) + "\n")
+        file.flush()
+        os.fsync(file.fileno())
+    part.replace(path)
 
 
 def _without_numbers(record: Record) -> Record:

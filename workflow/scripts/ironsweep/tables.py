@@ -17,6 +17,7 @@ from ironsweep.golden import Case, Golden
 from ironsweep.judge import PLANNED, Reference, ReferenceKey, Status, judge, planted_ok
 from ironsweep.planned import Row
 from ironsweep.records import Problem
+from ironsweep.runner import Programs
 from ironsweep.statistics import IncomparableError, ratio_of_medians, require_comparable, summarise
 from ironsweep.variants import EMULATED
 
@@ -143,6 +144,13 @@ class System:
     cells: list[Row]
     records: dict[str, Row]
     dumps: Path = field(default_factory=Path)
+
+
+def take_over_notes(cells: Iterable[Row], programs: Programs) -> None:
+    """Cells that no device runs, and whose program could not be built either, say that instead; changed in place."""
+    for cell in cells:
+        if cell["status_planned"] not in (None, PLANNED, Status.EXCLUDED) and (note := programs.note(cell)):
+            cell["status_planned"], cell["reason_planned"] = note
 
 
 def planned_systems(cells: Iterable[Row], records: Iterable[Row]) -> list[System]:
