@@ -13,39 +13,38 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
+
+import psutil
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path[:0] = [str(ROOT / folder) for folder in ("workflow/scripts", "tests/unit", "tests/cluster")]
 
+from ironsweep import progress  # noqa: E402
 from ironsweep.errors import UserError, run_main  # noqa: E402
 from slurm_on_one_host import Cluster, running, why_not  # noqa: E402
 from sweep_through_slurm import SYSTEMS, Sweep  # noqa: E402
 
 KINDS = tuple(SYSTEMS)
-CHECKS = 1688  # of the host device in all kernels with the default configuration, on one system
-PER_SIZE = 144  # measured cells of one size
 
 
-def processes(folder: Path, word: str) -> list[int]:
+def processes(folder: Path, word: str) -> list[psutil.Process]:
     """Processes whose command line has a word and that work in a folder or below it."""
-    found = []
-    for entry in Path("/proc").iterdir():
-        with contextlib.suppress(OSError, ValueError):
-            command = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode(errors="replace")
-            if word in command and (entry / "cwd").readlink().is_relative_to(folder):
-                found.append(int(entry.name))
-    return found
+    return [
+        process
+        for process in psutil.process_iter(["cmdline", "cwd"])
+        if word in " ".join(process.info["cmdline"] or ()) and Path(process.info["cwd"] or "/").is_relative_to(folder)
+    ]
 
 
 class Soak:
@@ -102,8 +101,8 @@ class Soak:
     def _kill(self, word: str) -> bool:
         found = processes(self.sweep.folder, word)
         if found:
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(self.random.choice(found), signal.SIGKILL)
+            with contextlib.suppress(psutil.NoSuchProcess):
+                self.random.choice(found).kill()
         return bool(found)
 
     def _cancel(self) -> bool:
@@ -163,6 +162,21 @@ class Soak:
                 self.inject()
 
 
+def plan(sweep: Sweep, sizes: int, passes: int) -> int:
+    """Plan a sweep over so many sizes, from a thousand elements to 300 000; its number of points."""
+    chosen = sorted({int(1000 * 300 ** (number / max(1, sizes - 1))) for number in range(sizes)})
+    sweep.settings = [f"sizes=[{','.join(map(str, chosen))}]", f"passes={passes}"]
+    shutil.rmtree(sweep.folder / "results/plan", ignore_errors=True)
+    sweep.plan()
+    return sum(entry.points for entry in sweep.index.batches)
+
+
+def ids(files: Iterable[Path]) -> Counter[str]:
+    """How often each point is in files of points or records."""
+    lines = (progress.values(line) for file in files for line in file.read_bytes().splitlines())
+    return Counter(line["id"] for line in lines if "id" in line)
+
+
 def main() -> None:
     """Run it and print what happened as a table."""
     parser = argparse.ArgumentParser(description="A long sweep through a real Slurm with faults injected at random.")
@@ -185,24 +199,18 @@ def main() -> None:
         for name in KINDS:
             file = sweep.folder / f"config/systems/{name}.yaml"
             file.write_text(SYSTEMS[name].replace("runtime: 10", "runtime: 4\n  max_runtime: 30"))
-        count = max(1, round((options.points / len(KINDS) - CHECKS) / PER_SIZE))
-        sizes = sorted({int(1000 * 300 ** (number / max(1, count - 1))) for number in range(count)})
-        sweep.settings = [f"sizes=[{','.join(map(str, sizes))}]", f"passes={options.passes}"]
-        sweep.plan()
-        points = sum(entry.points for entry in sweep.index.batches)
+        # Checks are there anyway; as many sizes are measured as it takes.
+        one, two = (plan(sweep, count, options.passes) for count in (1, 2))
+        points = plan(sweep, max(1, 1 + round((options.points - one) / (two - one))), options.passes)
         print(f"{points} points in {len(sweep.index.batches)} batches; {folder}/sweep/snakemake.log", flush=True)
         soak = Soak(sweep, cluster, options.seed)
         start = time.monotonic()
         soak.go_on(60 * options.minutes)
         minutes = (time.monotonic() - start) / 60
-        sweep.is_whole()
         records = sweep.records()
-    journals = Counter(
-        identity
-        for journal in (sweep.folder / "results/journal").glob("*/*.jsonl")
-        for line in journal.read_bytes().splitlines()
-        if (identity := _id(line))
-    )
+        planned = ids(sweep.folder / entry.file for entry in sweep.index.batches)
+        found = ids(sweep.folder / entry.records for entry in sweep.index.batches)
+        measured = ids((sweep.folder / "results/journal").glob("*/*.jsonl"))
     statuses = Counter(record["status"] for record in records)
     killed = sum("SIGKILL" in str(record.get("message")) for record in records)
     rows = [
@@ -214,24 +222,19 @@ def main() -> None:
         ("faults", soak.faults.total()),
         *((f"- {name}", count) for name, count in sorted(soak.faults.items())),
         ("records", len(records)),
-        ("cells without a record, or with two", 0),
-        ("points measured more than once", sum(count > 1 for count in journals.values())),
+        ("points without a record, or with two", sum(((planned - found) + (found - planned)).values())),
+        ("points measured more than once", sum(count > 1 for count in measured.values())),
         *((f"status {name}", count) for name, count in sorted(statuses.items())),
         ("records of workers that were killed", killed),
     ]
     print("| | |\n| --- | ---: |")
     for name, value in rows:
         print(f"| {name} | {value} |")
+    if planned != found:
+        raise UserError(f"records and planned points differ; see {folder}")
     unexpected = len(records) - statuses["ok"] - killed
     if unexpected:
         raise UserError(f"{unexpected} records have a status that no fault explains; see {folder}")
-
-
-def _id(line: bytes) -> str | None:
-    with contextlib.suppress(ValueError):
-        value = json.loads(line)
-        return str(value["id"]) if isinstance(value, dict) and "id" in value else None
-    return None
 
 
 if __name__ == "__main__":

@@ -12,10 +12,11 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 from typing import Any
+
+import psutil
 
 from ironsweep import batches, lock, progress, slurm
 from ironsweep.errors import UserError
@@ -240,19 +241,12 @@ def ends(session: Session | None, success: bool) -> None:
         session.end(success)
 
 
-def _processes() -> Iterator[tuple[int, int, int]]:
-    """Number, parent and group of all processes."""
-    for entry in Path("/proc").iterdir():
-        if entry.name.isdigit():
-            with contextlib.suppress(OSError, ValueError, IndexError):
-                words = (entry / "stat").read_text(encoding="utf-8", errors="replace").rpartition(")")[2].split()
-                yield int(entry.name), int(words[1]), int(words[2])
-
-
 def _group_below(root: int) -> list[int]:
     """Processes that a process started, directly or not, and that are in its group, as a terminal sees it."""
-    processes = list(_processes())
-    below = {root}
-    while more := {pid for pid, parent, _ in processes if parent in below} - below:
-        below |= more
-    return [pid for pid, _, group in processes if pid in below - {root} and group == os.getpgid(root)]
+    found = []
+    with contextlib.suppress(psutil.Error):
+        for process in psutil.Process(root).children(recursive=True):
+            with contextlib.suppress(ProcessLookupError):
+                if os.getpgid(process.pid) == os.getpgid(root):
+                    found.append(process.pid)
+    return found
