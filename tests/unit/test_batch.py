@@ -106,14 +106,6 @@ def bench(tmp_path: Path) -> BatchBench:
     return bench
 
 
-def wait_for(bench: BatchBench, count: int) -> None:
-    for _ in range(400):
-        if len(bench.lines("asked")) >= count:
-            return
-        time.sleep(0.05)
-    raise AssertionError("the workers were not asked")
-
-
 @pytest.mark.parametrize("lanes", [1, 2, 3])
 def test_all_lanes_make_one_file_in_the_batchs_order(bench: BatchBench, lanes: int) -> None:
     points = lane_points(*([10 + lane, 20 + lane, 30 + lane] for lane in range(lanes)))
@@ -306,7 +298,7 @@ def test_a_stopped_batch_continues(bench: BatchBench, number: signal.Signals, la
     points = lane_points([10, 20, 30], [11, 21, 31])[: 3 * lanes]
     bench.write([header(lanes), *points])
     process = bench.begin(fake={"20": "hang", "21": "hang"})
-    wait_for(bench, 2 * lanes)
+    bench.wait_until_asked(2 * lanes)
     asked = sorted(bench.lines("asked"))
     process.send_signal(number)
     _, errors = process.communicate(timeout=40)
@@ -328,7 +320,7 @@ def test_a_stopped_batch_continues(bench: BatchBench, number: signal.Signals, la
 def test_several_signals_stop_it_once(bench: BatchBench, lanes: int) -> None:
     bench.write([header(lanes), *lane_points([10], [20])[:lanes]])
     process = bench.begin(fake={"10": "hang", "20": "hang"})
-    wait_for(bench, lanes)
+    bench.wait_until_asked(lanes)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGINT):
         os.kill(process.pid, number)
     _, errors = process.communicate(timeout=40)
@@ -352,7 +344,7 @@ def _runs(process: int) -> bool:
 def test_nothing_outlives_a_batch(bench: BatchBench, number: signal.Signals) -> None:
     bench.write([header(2), *lane_points([10], [20])])
     process = bench.begin(fake={"10": "hang", "20": "hang"})
-    wait_for(bench, 2)
+    bench.wait_until_asked(2)
     there = _descendants(process.pid)
     assert len(there) == 4  # two lanes and their workers
     process.send_signal(number)
@@ -381,7 +373,7 @@ def test_a_lane_that_fails_lets_the_others_finish(bench: BatchBench) -> None:
 def test_a_lane_that_is_killed_is_no_result(bench: BatchBench) -> None:
     bench.write([header(2), *lane_points([10], [20])])
     process = bench.begin(fake={"10": "hang"})
-    wait_for(bench, 2)
+    bench.wait_until_asked(2)
     lanes = [int(one) for one in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()]
     busy = next(lane for lane in lanes if "--lane 0" in Path(f"/proc/{lane}/cmdline").read_text().replace("\0", " "))
     os.kill(busy, signal.SIGKILL)
@@ -396,7 +388,7 @@ def test_a_second_start_waits_for_the_first(bench: BatchBench) -> None:
     held = bench.folder / "asked.held"
     held.touch()
     first = bench.begin(fake={"20": "held"})
-    wait_for(bench, 1)
+    bench.wait_until_asked(1)
     second = bench.begin()
     assert second.stderr
     assert second.stderr.readline() == "ironsweep: this batch is being run already; waiting until that has finished\n"

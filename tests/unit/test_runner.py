@@ -125,6 +125,14 @@ class Bench:
         file = self.folder / name
         return file.read_text().splitlines() if file.exists() else []
 
+    def wait_until_asked(self, count: int) -> None:
+        """Wait until workers were asked for so many points."""
+        for _ in range(400):
+            if len(self.lines("asked")) >= count:
+                return
+            time.sleep(0.05)
+        raise AssertionError("the workers were not asked")
+
 
 @pytest.fixture
 def bench(tmp_path: Path) -> Bench:
@@ -369,19 +377,11 @@ def test_ok_without_the_dump_is_not_ok(bench: Bench) -> None:
     assert (found[0]["status"], found[0]["message"]) == ("crashed", "said ok, but wrote no dump")
 
 
-def _wait_for(bench: Bench, count: int) -> None:
-    for _ in range(200):
-        if len(bench.lines("asked")) >= count:
-            return
-        time.sleep(0.05)
-    raise AssertionError("the worker was not asked")
-
-
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
 def test_a_stopped_run_continues(bench: Bench, number: signal.Signals) -> None:
     points = [point(size) for size in (10, 20, 30)]
     process = bench.start(points, fake={"20": "hang"})
-    _wait_for(bench, 2)
+    bench.wait_until_asked(2)
     process.send_signal(number)
     _, errors = process.communicate(timeout=20)
     if number == signal.SIGKILL:
@@ -397,7 +397,7 @@ def test_a_stopped_run_continues(bench: Bench, number: signal.Signals) -> None:
 
 def test_several_signals_stop_it_once(bench: Bench) -> None:
     process = bench.start([point(20)], fake={"20": "hang"})
-    _wait_for(bench, 1)
+    bench.wait_until_asked(1)
     for number in (signal.SIGTERM, signal.SIGINT, signal.SIGTERM, signal.SIGINT):
         process.send_signal(number)
     _, errors = process.communicate(timeout=20)
@@ -407,7 +407,7 @@ def test_several_signals_stop_it_once(bench: Bench) -> None:
 
 def test_the_worker_of_a_killed_runner_dies_with_it(bench: Bench) -> None:
     process = bench.start([point(20)], fake={"20": "hang"})
-    _wait_for(bench, 1)
+    bench.wait_until_asked(1)
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
     process.kill()
     process.communicate()
@@ -421,7 +421,7 @@ def test_the_worker_of_a_killed_runner_dies_with_it(bench: Bench) -> None:
 def test_a_second_runner_waits_for_the_first(bench: Bench) -> None:
     points = [point(size) for size in (10, 20, 30)]
     first = bench.start(points, fake={"10": "slow", "20": "slow", "30": "slow"})
-    _wait_for(bench, 1)
+    bench.wait_until_asked(1)
     second = bench.start(points)
     _, errors = second.communicate(timeout=30)
     assert errors == "ironsweep: another runner is at these points; waiting until it has finished\n"
@@ -797,7 +797,7 @@ def test_one_lane_of_a_batch_is_measured(bench: Bench) -> None:
 def test_journals_of_a_batch_that_was_given_up_are_taken_over(bench: Bench) -> None:
     points = [point(10, data="random"), point(20), point(30)]
     process = bench.start(points, fake={"30": "hang"})
-    _wait_for(bench, 3)
+    bench.wait_until_asked(3)
     process.kill()
     process.communicate()
     (bench.folder / "journal.jsonl").rename(bench.folder / "old.1.jsonl")
