@@ -1,7 +1,8 @@
 """Sweeps that run through a Slurm cluster with the repository's own workflow and profile, for tests and benchmarks.
 
-Workers only pretend (tests/unit/fake_worker.py): what is tested is what happens around them. Compilers are not needed:
-what would be built lies there already, and only the rules that run batches are allowed.
+Workers are those that were built, or, where they have to misbehave when a test says so and nothing need be built, the
+double of the runner's own tests (tests/unit/fake_worker.py): a process that speaks the protocol. Its checksum is one of
+the point, so that a record in the wrong place shows. Nothing is built here: only the rules that run are allowed.
 """
 
 from __future__ import annotations
@@ -59,7 +60,7 @@ class Sweep:
     """A copy of the repository with everything built, in which a sweep runs through Slurm."""
 
     def __init__(self, folder: Path, cluster: Cluster, *systems: str, built: Path | None = None) -> None:
-        """Nothing is planned yet; ``built`` is a folder results with real programs."""
+        """Nothing is planned yet; ``built`` is a folder results with programs, else workers are doubles."""
         self.folder = folder
         self.cluster = cluster
         self.systems = systems
@@ -76,14 +77,20 @@ class Sweep:
         for name, text in SYSTEMS.items():
             (folder / f"config/systems/{name}.yaml").write_text(text)
         (folder / "profiles/slurm/system.yaml").write_text(f"system: [{', '.join(systems)}]\n")
-        self._use(built) if built else self._pretend_to_build()
+        if built:
+            self._take(built)
+        else:
+            self._place_doubles()
 
-    def _use(self, built: Path) -> None:
-        (self.folder / "results").mkdir()
-        for name in ("bin", "toolchain"):
-            (self.folder / "results" / name).symlink_to(built / name)
+    def _take(self, built: Path) -> None:
+        """Links to programs, in own folders because the workflow writes beside them; copies of the rest."""
+        shutil.copytree(built / "bin", self.folder / "results/bin", copy_function=_link)
+        for name in ("codegen", "golden"):
+            if (built / name).exists():
+                shutil.copytree(built / name, self.folder / "results" / name)
+        (self.folder / "results/toolchain").symlink_to(built / "toolchain")
 
-    def _pretend_to_build(self) -> None:
+    def _place_doubles(self) -> None:
         for kernel in discover(self.folder):
             folder = self.folder / "results/bin" / kernel
             for variant, arch, safety, contraction in itertools.product(
@@ -206,6 +213,12 @@ class Sweep:
         assert found.keys() == cells
         assert twins.total() == sum(entry.pairs for entry in self.index.batches) > 0
         assert back or {*found.values(), *twins.values()} == {1}
+
+
+def _link(source: str, target: str) -> None:
+    """What was said about programs elsewhere is said anew here."""
+    if not source.endswith(".sha256"):
+        Path(target).symlink_to(source)
 
 
 def finished(process: subprocess.Popen[str], code: int = 0, seconds: float = 600.0) -> str:

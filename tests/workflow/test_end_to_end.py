@@ -18,7 +18,9 @@ import pandas as pd
 import pytest
 
 from ironsweep.kernels import discover
-from slurm_on_one_host import running, why_not
+from slurm_on_one_host import Cluster, running, why_not
+from sweep_through_slurm import CHANCE, Sweep
+from sweep_through_slurm import finished as whole
 
 pytestmark = pytest.mark.toolchain
 
@@ -240,26 +242,69 @@ def test_without_ptxas_the_nvidia_cells_are_unsupported(changed: Checkout) -> No
     assert set(host.status) <= {"ok", "below_resolution"}
 
 
+WHAT = ["kernel", "kind", "variant", "device", "arch", "tuning", "region", "data", "size", "reps"]
+
+
+class ThroughSlurm(Sweep):
+    """The same sweep with the same programs in jobs that ask for a GPU, up to the tables."""
+
+    TABLE = "results/tables/cells.csv"
+
+    def __init__(self, folder: Path, cluster: Cluster, built: Path) -> None:
+        super().__init__(folder, cluster, "test-cluster", built=built)
+        self.settings = [*SWEEP, "sizes=[1000,20000,1e6]", "passes=20"]
+        self.settings.remove("sizes=[1000,20000]")
+        self.settings.remove("passes=6")
+
+    def begin(self) -> subprocess.Popen[str]:
+        """The command for the tables."""
+        return self.start("--allowed-rules", "program", "run_batch", "golden", "aggregate", targets=[self.TABLE])
+
+    def cells(self) -> pd.DataFrame:
+        """The rows of results/tables/cells.csv, without what is chance, but with what the cells are called."""
+        table = pd.read_csv(self.folder / self.TABLE, dtype=str)
+        return table.drop(columns=[name for name in table if name in CHANCE - {"id", "system"}])
+
+    def checksums(self, kernel: str) -> dict[str, list[float]]:
+        """What a kernel computed, by cell."""
+        return {record["id"]: record["checksums"] for record in self.records() if record["kernel"] == kernel}
+
+
 @pytest.mark.cluster
 @pytest.mark.skipif(bool(why_not()), reason=f"no Slurm can be started: {why_not()}")
-def test_the_same_sweep_through_slurm(finished: Checkout, tmp_path: Path) -> None:
-    """Real kernels in a job that asks for a GPU: the table says the same as that of this machine."""
-    here = finished.cells()
-    with running(tmp_path) as cluster:
-        environment = cluster.environment()
-        looks = ("--seconds-between-status-checks", "2", "--slurm-init-seconds-before-status-checks", "2")
-        there_too = (*SWEEP, "system=test-cluster")
-        finished.snakemake(*looks, sweep=there_too, profile="slurm", environment=environment)
+def test_a_disturbed_sweep_through_slurm(finished: Checkout, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Its tables are those of an undisturbed one, and say the same as those of this machine."""
+    built = finished.folder / "results"
+    with running(tmp_path_factory.mktemp("cluster")) as cluster:
+        quiet = ThroughSlurm(tmp_path_factory.mktemp("quiet"), cluster, built)
+        whole(quiet.begin())
         assert {job["JobState"] for job in cluster.ended()} == {"COMPLETED"}
-    there = finished.cells()
-    assert set(there.system) == {"test-cluster"}
-    what = ["kernel", "kind", "variant", "device", "arch", "tuning", "region", "data", "size", "reps"]
-    of_host = [
-        cells[cells.device == "host"].sort_values(what)[[*what, "status", "verified"]].reset_index(drop=True)
-        for cells in (here, there)
-    ]
-    # A pass may be too short for the clock in one of them.
-    for cells in of_host:
-        cells["status"] = cells["status"].replace("below_resolution", "ok")
+
+        sweep = ThroughSlurm(tmp_path_factory.mktemp("disturbed"), cluster, built)
+        process = sweep.begin()
+        job = sweep.wait_until_measuring(2)
+        cluster.cancel(job)
+        sweep.wait_for(lambda: job not in cluster.jobs())
+        sweep.wait_until_measuring(2)
+        process.kill()
+        whole(process, code=-9)
+        assert not (sweep.folder / sweep.TABLE).exists()
+        whole(sweep.begin())
+    sweep.is_whole()
+    pd.testing.assert_frame_equal(sweep.cells(), quiet.cells())
+    assert sweep.checksums("Stream_TRIAD") == quiet.checksums("Stream_TRIAD")
+    # Threads add up in no fixed order.
+    sums, before = sweep.checksums("Algorithm_REDUCE_SUM"), quiet.checksums("Algorithm_REDUCE_SUM")
+    assert sums.keys() == before.keys()
+    for name, found in sums.items():
+        assert found == pytest.approx(before[name], rel=1e-12)
+
+    here, there = finished.cells(), quiet.cells()
+    assert set(there.system) == {"test-cluster"} and set(there.verified) == {"True"}
+    of_host = []
+    for cells in (here, there):
+        chosen = cells[(cells.device == "host") & (cells["size"].astype(int) < 1_000_000)].astype(str)
+        # A pass may be too short for the clock in one of them. How many passes there are is no part of what is said.
+        chosen["status"] = chosen["status"].replace("below_resolution", "ok")
+        of_host.append(chosen.sort_values(WHAT)[[*WHAT, "status", "verified"]].reset_index(drop=True))
     pd.testing.assert_frame_equal(*of_host)
-    finished.snakemake()
