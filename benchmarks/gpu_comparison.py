@@ -24,18 +24,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "workflow/scripts"))
 
+from ironsweep.comparison import IncomparableError, require_comparable  # noqa: E402
+from ironsweep.efficiency import COPY  # noqa: E402
 from ironsweep.errors import UserError, run_main  # noqa: E402
 from ironsweep.records import Record, read_file  # noqa: E402
-from ironsweep.statistics import (  # noqa: E402
-    IncomparableError,
-    Ratio,
-    ratio_of_medians,
-    require_comparable,
-    summarise,
-)
+from ironsweep.statistics import Ratio, ratio_of_medians, summarise  # noqa: E402
 
 BASELINE = "cuda"
-COPY = "Stream_COPY"
 CONTRACTIONS = ("strict", "contract")
 BLOCK = 256
 DIGITS = 3

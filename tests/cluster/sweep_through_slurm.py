@@ -20,7 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ironsweep import batches, tables, variants
+from ironsweep import batches, columns, tables, variants
 from ironsweep.build import CONTRACTIONS, PROGRAMS, SAFETIES
 from ironsweep.kernels import discover
 from ironsweep.planned import read_plan
@@ -53,7 +53,10 @@ SLOW = json.dumps({"1000000": "slow"})
 """Points of a million elements take 0.3 s, which makes a batch of 10 s."""
 
 # What differs from run to run.
-CHANCE = {*tables.STATISTICS_COLUMNS, "clock_resolution_s", "host", "started", "threads", "id", "system"}
+CHANCE = {
+    *(name for name, column in columns.declared()["cells"].columns.items() if column.type == "number"),
+    *("n", "warmup_passes", "outliers", "bound", "run", "host", "started", "threads", "id", "system"),
+}
 
 
 class Sweep:

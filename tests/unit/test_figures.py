@@ -9,9 +9,10 @@ import pytest
 from matplotlib.figure import Figure
 
 from ironsweep import figures, tables
+from ironsweep.columns import frame_of
 from ironsweep.figures import LETTERS, STYLES, relative_speed, save, save_all, time_against_size
 from ironsweep.judge import Status
-from ironsweep.tables import CELL_COLUMNS, RATIO_COLUMNS, System
+from ironsweep.tables import Floors, System
 from synthetic import HOST, KERNELS, NVIDIA, sweep
 
 Tables = tuple[pd.DataFrame, pd.DataFrame]
@@ -24,8 +25,8 @@ def both_tables(nvidia: bool = False) -> Tables:
     cells, records, golden = sweep(*where)
     system = System(where[0], cells, records)
     rows = tables.judged_cells(system, golden, {})
-    ratios = tables.ratios(rows, tables.samples_of([system]), {"host": "cpp_openmp", "nvidia": "cuda"})
-    return tables.frame_of(rows, CELL_COLUMNS), tables.frame_of(ratios, RATIO_COLUMNS)
+    ratios = tables.ratios(rows, tables.samples_of([system]), {"host": "cpp_openmp", "nvidia": "cuda"}, Floors([]))
+    return frame_of(rows, "cells"), frame_of(ratios, "ratios")
 
 
 def with_failures(table: pd.DataFrame, statuses: list[str]) -> pd.DataFrame:

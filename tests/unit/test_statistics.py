@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from ironsweep.statistics import IncomparableError, median_interval, ratio_of_medians, require_comparable, summarise
-from synthetic import planned_cell
+from ironsweep.statistics import geometric_mean, median_interval, outliers_of, ratio_of_medians, summarise, warmup_of
 
 
 def test_summary_by_hand() -> None:
@@ -55,13 +54,32 @@ def test_ratio_by_hand_and_its_interval() -> None:
     assert (result.ci_low, result.ci_high) == (1.0, 6.0)
 
 
-def test_ratio_is_reproducible_and_seeded() -> None:
-    rng = np.random.default_rng(1)
-    above, below = rng.normal(10, 1, 20).tolist(), rng.normal(5, 1, 20).tolist()
-    assert ratio_of_medians(above, below) == ratio_of_medians(above, below)
-    assert ratio_of_medians(above, below, seed=1) != ratio_of_medians(above, below, seed=2)
-    result = ratio_of_medians(above, below)
-    assert result.ci_low < result.ratio < result.ci_high
+@pytest.mark.parametrize("sizes", [(2, 3), (5, 8), (10, 10), (11, 20), (31, 40)])
+def test_interval_of_a_ratio_is_what_scipys_bootstrap_comes_to(sizes: tuple[int, int]) -> None:
+    rng = np.random.default_rng(sizes)
+    above, below = (rng.lognormal(0.0, 0.1, size) for size in sizes)
+    expected = stats.bootstrap(
+        (above, below),
+        lambda a, b, axis: np.median(a, axis=axis) / np.median(b, axis=axis),
+        vectorized=True,
+        paired=False,
+        n_resamples=100_000,
+        method="percentile",
+        rng=rng,
+    ).confidence_interval
+    result = ratio_of_medians(above.tolist(), below.tolist())
+    assert (result.ci_low, result.ci_high) == pytest.approx((expected.low, expected.high), rel=5e-3)
+    assert result.ci_low <= result.ratio <= result.ci_high
+    assert result == ratio_of_medians(above.tolist(), below.tolist())
+
+
+def test_interval_of_a_ratio_covers_the_true_one() -> None:
+    rng = np.random.default_rng(5)
+    covered = []
+    for _ in range(2000):
+        result = ratio_of_medians((2.0 * rng.exponential(size=12)).tolist(), rng.exponential(size=15).tolist())
+        covered.append(result.ci_low <= 2.0 <= result.ci_high)
+    assert 0.93 < np.mean(covered) < 0.99
 
 
 def test_ratio_of_constants_has_an_interval_of_no_width() -> None:
@@ -80,33 +98,50 @@ def test_samples_that_are_none_are_refused(samples: list[float]) -> None:
         summarise(samples)
 
 
-def cell(**changes: object) -> dict[str, object]:
-    attested = {"device_name": "Some CPU", "host": "node1", "precision": "f64"}
-    return {**planned_cell(), **attested, **changes}
+def test_geometric_mean_by_hand_and_of_scipy() -> None:
+    assert geometric_mean([1.0, 4.0, 16.0]).ratio == pytest.approx(4.0)
+    ratios = np.random.default_rng(2).lognormal(0.0, 0.3, 16).tolist()
+    result = geometric_mean(ratios)
+    assert result.ratio == pytest.approx(stats.gmean(ratios))
+    assert result.ci_low < result.ratio < result.ci_high
+    assert geometric_mean([0.5, 0.5]).ci_low == 0.5
+    assert math.isnan(geometric_mean([]).ratio) and math.isnan(geometric_mean([2.0]).ci_low)
 
 
-def test_cells_of_one_contract_may_be_compared() -> None:
-    require_comparable(cell(), cell(variant="cpp_openmp"))
+def test_interval_of_a_geometric_mean_covers_the_true_one() -> None:
+    rng = np.random.default_rng(6)
+    results = [geometric_mean(rng.lognormal(0.1, 0.2, 16).tolist()) for _ in range(300)]
+    covered = np.mean([result.ci_low <= math.exp(0.1) <= result.ci_high for result in results])
+    assert 0.88 < covered <= 0.98  # BCa is somewhat narrow for few values
 
 
 @pytest.mark.parametrize(
-    ("field", "value"),
+    ("samples", "expected"),
     [
-        ("region", "with_transfers"),
-        ("device", "nvidia"),
-        ("arch", "sm_90"),
-        ("device_name", "Another CPU"),
-        ("host", "node2"),
-        ("data", "random"),
-        ("size", 7),
-        ("reps", 1),
-        ("precision", "f32"),
-        ("contraction", "contract"),
-        ("block", 128),
+        ([9.0, 1.0, 1.1, 1.0, 1.1, 1.05], 1),
+        ([9.0, 5.0, 1.0, 1.1, 1.0, 1.1, 1.05], 2),
+        ([0.2, 1.0, 1.1, 1.0, 1.1, 1.05], 1),  # a clock that slows down is no steady state either
+        ([1.0, 1.1, 9.0, 1.0, 1.1, 1.05], 0),  # an outlier, but not at the beginning
+        ([1.2, 1.0, 1.1, 1.0, 1.1, 1.05], 0),  # slowest, but not by far
+        ([9.0, 1.0, 1.1, 1.0, 1.1], 0),  # four are too few to say what the others are like
+        ([1.0], 0),
     ],
 )
-def test_cells_of_other_contracts_are_refused_with_the_difference(field: str, value: object) -> None:
-    with pytest.raises(IncomparableError) as refusal:
-        require_comparable(cell(), cell(variant="cuda", **{field: value}))
-    assert f"{field} is {cell()[field]} in one and {value} in the other" in str(refusal.value)
-    assert "Stream_TRIAD rust_offload cannot be compared with cuda" in str(refusal.value)
+def test_first_passes_that_do_not_belong(samples: list[float], expected: int) -> None:
+    assert warmup_of(samples) == expected
+    result = summarise(samples)
+    assert (result.warmup, result.n, result.median) == (expected, len(samples), float(np.median(samples)))
+
+
+def test_passes_of_one_distribution_are_seldom_called_a_warmup() -> None:
+    rng = np.random.default_rng(7)
+    marked = [warmup_of(rng.lognormal(0.0, 0.05, 10).tolist()) > 0 for _ in range(2000)]
+    assert np.mean(marked) < 0.04
+
+
+def test_outliers_are_those_of_a_box_plot() -> None:
+    samples = [1.0, 1.1, 1.2, 1.3, 1.4, 3.0, 0.1]
+    lower, upper = np.quantile(samples, [0.25, 0.75])
+    reach = 1.5 * (upper - lower)
+    assert outliers_of(samples) == sum(not lower - reach <= value <= upper + reach for value in samples) == 2
+    assert summarise(samples).outliers == 2 and summarise(samples).n == 7

@@ -3,8 +3,9 @@
 from pathlib import Path
 
 from ironsweep import tables
+from ironsweep.columns import frame_of
 from ironsweep.summary import summary
-from ironsweep.tables import CELL_COLUMNS, RATIO_COLUMNS, System
+from ironsweep.tables import Floors, System
 from synthetic import sweep
 
 
@@ -15,11 +16,9 @@ def test_summary_of_a_sweep(tmp_path: Path) -> None:
     del records[cells[0]["id"]]
     system = System("laptop", cells, records)
     rows = tables.judged_cells(system, golden, {})
-    ratios = tables.ratios(rows, tables.samples_of([system]), {"host": "cpp_openmp"})
+    ratios = tables.ratios(rows, tables.samples_of([system]), {"host": "cpp_openmp"}, Floors([]))
     (tmp_path / "host_relative_speed.svg").touch()
-    text = summary(
-        tables.frame_of(rows, CELL_COLUMNS), tables.frame_of(ratios, RATIO_COLUMNS), Path("results/tables"), [tmp_path]
-    )
+    text = summary(frame_of(rows, "cells"), frame_of(ratios, "ratios"), Path("results/tables"), [tmp_path])
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert lines[0] == "laptop: 59 ok, 1 not_run of 60 measured cells"
     assert lines[1] == "correctness checks: none"
@@ -36,6 +35,6 @@ def test_summary_of_a_sweep(tmp_path: Path) -> None:
 def test_summary_says_that_a_run_is_not_verified() -> None:
     cells, records, golden = sweep()
     kept = [cell for cell in cells if cell["kind"] != "planted"]
-    frame = tables.frame_of(tables.judged_cells(System("laptop", kept, records), golden, {}), CELL_COLUMNS)
-    text = summary(frame, tables.frame_of([], RATIO_COLUMNS), Path("t"), [])
+    frame = frame_of(tables.judged_cells(System("laptop", kept, records), golden, {}), "cells")
+    text = summary(frame, frame_of([], "ratios"), Path("t"), [])
     assert "planted wrong kernels: none: UNVERIFIED" in text

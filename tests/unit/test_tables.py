@@ -5,14 +5,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 
 from ironsweep import tables
 from ironsweep.attempt import Note, write_note
+from ironsweep.columns import declared, frame_of, names_of, read_table, write_table
 from ironsweep.planned import read_plan
 from ironsweep.runner import Programs
-from ironsweep.tables import CELL_COLUMNS, CODEGEN_COLUMNS, RATIO_COLUMNS, System
+from ironsweep.tables import Floors, System
 from synthetic import HOST, NVIDIA, golden_of, planned_cell, record_of, sweep
 
 Row = dict[str, Any]
@@ -25,7 +27,7 @@ def judged(cells: list[Row], records: dict[str, Row], golden: Any) -> list[Row]:
 
 def compared(cells: list[Row], records: dict[str, Row], golden: Any) -> list[Row]:
     system = System("laptop", cells, records)
-    return list(tables.ratios(judged(cells, records, golden), tables.samples_of([system]), BASELINE))
+    return list(tables.ratios(judged(cells, records, golden), tables.samples_of([system]), BASELINE, Floors([])))
 
 
 def only(rows: list[Row], **values: Any) -> list[Row]:
@@ -126,7 +128,7 @@ def test_systems_do_not_mix() -> None:
     host, nvidia = sweep("laptop"), sweep("server", variants=HOST[:2])
     systems = [System("laptop", *host[:2]), System("server", *nvidia[:2])]
     cells = [row for system in systems for row in tables.judged_cells(system, host[2], {})]
-    rows = list(tables.ratios(cells, tables.samples_of(systems), BASELINE))
+    rows = list(tables.ratios(cells, tables.samples_of(systems), BASELINE, Floors([])))
     assert {row["status"] for row in only(rows, system="server")} == {"no_baseline"}
 
 
@@ -179,24 +181,24 @@ def test_plan_is_read_with_its_types(tmp_path: Path) -> None:
 def test_tables_come_back_as_they_were(tmp_path: Path) -> None:
     cells, records, golden = sweep()
     del records[cells[0]["id"]]
-    frame = tables.frame_of(judged(cells, records, golden), CELL_COLUMNS)
-    tables.write_table(frame, tmp_path / "cells.csv", tmp_path / "cells.parquet")
+    frame = frame_of(judged(cells, records, golden), "cells")
+    write_table(frame, tmp_path, "cells")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cells.csv", "cells.parquet"]
-    from_parquet = tables.read_table(tmp_path / "cells.parquet")
+    from_parquet = read_table(tmp_path / "cells.parquet")
     pd.testing.assert_frame_equal(from_parquet, frame, check_dtype=False)
     from_csv = pd.read_csv(tmp_path / "cells.csv", dtype={"id": str})
     assert from_csv["median_s"].equals(frame["median_s"])  # to the last bit
     assert from_csv["id"].tolist() == frame["id"].tolist()
-    assert list(from_csv.columns) == CELL_COLUMNS
+    assert list(from_csv.columns) == names_of("cells")
     before = (tmp_path / "cells.csv").read_bytes()
-    tables.write_table(frame, tmp_path / "cells.csv", tmp_path / "cells.parquet")
+    write_table(frame, tmp_path, "cells")
     assert (tmp_path / "cells.csv").read_bytes() == before
 
 
-@pytest.mark.parametrize("columns", [CELL_COLUMNS, RATIO_COLUMNS, CODEGEN_COLUMNS])
-def test_empty_tables_have_their_columns_and_types(columns: list[str], tmp_path: Path) -> None:
-    tables.write_table(tables.frame_of([], columns), tmp_path / "t.csv", tmp_path / "t.parquet")
-    assert list(tables.read_table(tmp_path / "t.parquet").columns) == columns
+@pytest.mark.parametrize("table", sorted(declared()))
+def test_empty_tables_have_their_columns_and_types(table: str, tmp_path: Path) -> None:
+    write_table(frame_of([], table), tmp_path, "t")
+    assert list(read_table(tmp_path / "t.parquet").columns) == names_of(table)
 
 
 def test_codegen_rows_are_ordered_and_may_lack_what_an_architecture_does_not_have(tmp_path: Path) -> None:
@@ -215,7 +217,7 @@ def test_codegen_rows_are_ordered_and_may_lack_what_an_architecture_does_not_hav
     for name, content in files.items():
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text(json.dumps(content))
-    frame = tables.frame_of(tables.codegen_rows(tmp_path / name for name in files), CODEGEN_COLUMNS)
+    frame = frame_of(tables.codegen_rows(tmp_path / name for name in files), "codegen")
     assert frame[["kernel", "arch", "entry"]].values.tolist() == [
         ["A", "gfx90a", "a"],
         ["A", "sm_90", ""],
@@ -250,7 +252,8 @@ def test_bandwidth_is_compared_with_that_of_the_fastest_copy() -> None:
     assert [row["bandwidth_of_copy"] for row in only(rows, kernel="Stream_COPY")] == [0.5, 1.0]
     assert "bandwidth_of_copy" not in only(rows, kernel="Stream_TRIAD", variant="cpp_seq", size=10_000)[0]
     (ratio,) = only(
-        list(tables.ratios(rows, tables.samples_of([System("laptop", cells, records)]), BASELINE)), id=triad["id"]
+        list(tables.ratios(rows, tables.samples_of([System("laptop", cells, records)]), BASELINE, Floors([]))),
+        id=triad["id"],
     )
     assert ratio["bandwidth_of_copy"] == 0.25
 
@@ -295,3 +298,65 @@ def test_a_failed_check_takes_the_measured_cells_of_its_program_along(status: st
     assert {row["status"] for row in own if row["kind"] == "measure"} == {"wrong_result"}
     assert all("its check on reference data failed" in row["reason"] for row in own if row["kind"] == "measure")
     assert {row["status"] for row in rows if row["kernel"] == "Basic_DAXPY"} == {"ok"}
+
+
+def test_a_second_measurement_and_a_program_of_two_tunings_are_pairs() -> None:
+    images = {"binary_sha256": "b" * 64, "image_sha256": "a" * 64}
+    cells = [
+        planned_cell(id=f"{number:016x}", variant="rust_liboffload", region="kernel", safety=safety, tuning=safety)
+        for number, safety in enumerate(("safe", "unchecked"))
+    ]
+    golden = {"Stream_TRIAD": golden_of(cells[0])}
+    (right,) = {result.checksum for result in golden["Stream_TRIAD"].values()}
+    records = {cell["id"]: record_of(cell, right, **images) for cell in cells}
+    twin = record_of({**cells[0], "id": "f" * 16}, right, seconds=1.1e-3, **images, twin_of=cells[0]["id"])
+    system = System("laptop", cells, {**records, twin["id"]: twin})
+    rows = list(tables.noise(tables.judged_cells(system, golden, {}), [system]))
+    assert [(row["pair"], row["id"], row["twin_id"]) for row in rows] == [
+        ("twin", cells[0]["id"], twin["id"]),
+        ("same_program", cells[0]["id"], cells[1]["id"]),
+    ]
+    assert rows[0]["ratio"] == pytest.approx(1.1, rel=0.01) and rows[1]["ratio"] == pytest.approx(1.0, rel=0.01)
+    records[cells[1]["id"]]["image_sha256"] = "c" * 64
+    other = System("laptop", cells, records)
+    assert list(tables.noise(tables.judged_cells(other, golden, {}), [other])) == []
+
+
+def test_verdicts_need_enough_pairs_and_take_those_of_their_size() -> None:
+    place = {"system": "laptop", "device": "host", "arch": "host", "region": "launch_sync", "status": "ok"}
+    quiet = [{**place, "size": 100_000, "ratio": 1.01}] * 5
+    loud = [{**place, "size": 1_000, "ratio": 1.3}] * 5
+    floors = tables.Floors([*quiet, *loud])
+    assert floors.of({**place, "size": 100_000}) == pytest.approx(0.01)
+    assert floors.of({**place, "size": 1_000}) == pytest.approx(0.3)
+    assert floors.of({**place, "size": 10_000}) == pytest.approx(0.3)  # all sizes together
+    cells, records, golden = sweep()
+    system = System("laptop", cells, records)
+    rows = list(tables.ratios(judged(cells, records, golden), tables.samples_of([system]), BASELINE, floors))
+    ok = only(rows, status="ok")
+    assert {row["verdict"] for row in only(ok, size=100_000, variant="cpp_seq")} == {"slower"}
+    assert {
+        row["verdict"]
+        for row in tables.ratios(cells_of(system, golden), tables.samples_of([system]), BASELINE, tables.Floors([]))
+        if row["status"] == "ok"
+    } == {"inconclusive"}
+
+
+def cells_of(system: System, golden: Any) -> list[Row]:
+    return tables.judged_cells(system, golden, {})
+
+
+def test_means_are_over_kernels_and_say_how_many_are_missing() -> None:
+    cells, records, golden = sweep()
+    rows = compared(cells, records, golden)
+    means = list(tables.geometric_means(rows))
+    (mean,) = only(means, variant="cpp_seq", size=10_000, region="launch_sync")
+    speeds = [row["speed"] for row in only(rows, variant="cpp_seq", size=10_000, region="launch_sync")]
+    assert mean["speed"] == pytest.approx(np.exp(np.mean(np.log(speeds)))) and (mean["n"], mean["planned"]) == (5, 5)
+    triad = only(cells, kernel="Stream_TRIAD", variant="cpp_seq", size=100_000)[0]
+    del records[triad["id"]]
+    means = list(tables.geometric_means(compared(cells, records, golden)))
+    (mean,) = only(means, variant="cpp_seq", size=100_000, region="launch_sync")
+    assert (mean["n"], mean["planned"]) == (4, 5)
+    (mean,) = only(means, variant="cpp_seq", size=None, region="launch_sync")
+    assert (mean["n"], mean["planned"]) == (5, 5)  # TRIAD at 10 000 elements

@@ -2,10 +2,14 @@
 
 import json
 
+from ironsweep import columns
+
 # Records of other machines: those that were taken in, and the file that this call names.
 IMPORTS = sorted(
     {path.stem for path in Path("results/imported").glob("*.jsonl")} | ({IMPORT_NAME} if "records" in config else set())
 )
+
+TABLES = [*columns.declared(), "dictionary"]
 
 
 localrules:
@@ -49,16 +53,22 @@ rule aggregate:
             for safety in SAFETIES
             for contraction in CONTRACTIONS
         ],
+        toolchain="results/toolchain/toolchain.json",
+        columns="workflow/schemas/tables.yaml",
         script="workflow/scripts/aggregate.py",
         sources=files_in(
             "workflow/scripts/ironsweep",
             *("checksum.py", "golden/*.py"),
-            *(f"{module}.py" for module in ("judge", "planned", "records", "runner", "statistics", "tables")),
+            *(
+                f"{module}.py"
+                for module in ("columns", "comparison", "efficiency", "judge", "planned", "records", "runner")
+            ),
+            *(f"{module}.py" for module in ("statistics", "tables", "variants")),
         ),
     output:
         expand(
             "results/tables/{table}.{format}",
-            table=["cells", "ratios", "noise", "codegen", "problems"],
+            table=TABLES,
             format=["csv", "parquet"],
         ),
     log:
@@ -72,4 +82,4 @@ rule aggregate:
     shell:
         "python {input.script} --plan {input.plan} --bin results/bin --records {input.records} --imported {input.imported}"
         " --golden {input.golden} --references {input.references} --codegen {input.codegen}"
-        " --baseline {params.baseline:q} --out results/tables > {log} 2>&1"
+        " --toolchain {input.toolchain} --baseline {params.baseline:q} --out results/tables > {log} 2>&1"

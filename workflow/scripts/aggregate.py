@@ -4,7 +4,7 @@ import argparse
 import json
 from pathlib import Path
 
-from ironsweep import tables
+from ironsweep import columns, efficiency, tables
 from ironsweep.errors import run_main
 from ironsweep.golden import load
 from ironsweep.judge import read_references
@@ -28,6 +28,7 @@ def main() -> None:
     parser.add_argument("--codegen", type=Path, nargs="*", default=[], help="JSON files about device images")
     parser.add_argument("--baseline", type=json.loads, required=True, help="JSON object: baseline variant by device")
     parser.add_argument("--out", type=Path, required=True, help="folder for the tables")
+    parser.add_argument("--toolchain", type=Path, help="toolchain.json of what built the programs")
     arguments = parser.parse_args()
 
     planned = read_plan(arguments.plan)
@@ -35,22 +36,24 @@ def main() -> None:
     systems, problems = _read(planned, arguments.records, arguments.imported)
     golden = {path.stem: load(path) for path in arguments.golden}
     references = read_references(arguments.references)
-    cells = [row for system in systems for row in tables.judged_cells(system, golden, references)]
+    toolchain = json.loads(arguments.toolchain.read_text(encoding="utf-8")) if arguments.toolchain else None
+    cells = [row for system in systems for row in tables.judged_cells(system, golden, references, toolchain)]
     for system in systems:
         problems += tables.unproven((row for row in cells if row["system"] == system.name), f"system {system.name}")
-    ratios = tables.ratios(cells, tables.samples_of(systems), arguments.baseline)
-    codegen = tables.codegen_rows(arguments.codegen)
-    arguments.out.mkdir(parents=True, exist_ok=True)
-    for name, rows, columns in (
-        ("cells", cells, tables.CELL_COLUMNS),
-        ("ratios", ratios, tables.RATIO_COLUMNS),
-        ("noise", tables.noise(cells, systems), tables.NOISE_COLUMNS),
-        ("codegen", codegen, tables.CODEGEN_COLUMNS),
-        ("problems", [vars(problem) for problem in problems], tables.PROBLEM_COLUMNS),
+    noise = list(tables.noise(cells, systems))
+    ratios = list(tables.ratios(cells, tables.samples_of(systems), arguments.baseline, tables.Floors(noise)))
+    for name, rows in (
+        ("cells", cells),
+        ("ratios", ratios),
+        ("noise", noise),
+        ("geometric_means", tables.geometric_means(ratios)),
+        ("portability", efficiency.portability(cells)),
+        ("scaling", efficiency.scaling(cells)),
+        ("codegen", tables.codegen_rows(arguments.codegen)),
+        ("problems", [vars(problem) for problem in problems]),
     ):
-        tables.write_table(
-            tables.frame_of(rows, columns), arguments.out / f"{name}.csv", arguments.out / f"{name}.parquet"
-        )
+        columns.write_table(columns.frame_of(rows, name), arguments.out, name)
+    columns.write_table(columns.dictionary(), arguments.out, "dictionary")
     for problem in problems:
         print(f"left out: {problem}")
 

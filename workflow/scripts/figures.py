@@ -3,9 +3,9 @@
 import argparse
 from pathlib import Path
 
+from ironsweep.columns import read_table
 from ironsweep.errors import run_main
 from ironsweep.figures import save_all
-from ironsweep.tables import read_table
 
 
 def main() -> None:

@@ -1,10 +1,13 @@
-"""Tables: one row a planned cell, one row a comparison with the baseline, one row a device image.
+"""Rows of the tables: a planned cell, a comparison with the baseline, a pair that chance alone tells apart, a mean.
 
-Rows are in an order that depends on nothing but what they are about, numbers keep full precision, and units are part of
-the column names.
+Rows are in an order that depends on nothing but what they are about, and numbers keep full precision.
 """
 
+from __future__ import annotations
+
 import json
+import math
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -12,120 +15,29 @@ from typing import Any
 
 import pandas as pd
 
-from ironsweep.codegen import NUMBERS
+from ironsweep.columns import names_of
+from ironsweep.comparison import (
+    FEWEST_PAIRS,
+    IncomparableError,
+    compiler_of,
+    noise_floor,
+    parity,
+    require_comparable,
+    verdict,
+)
+from ironsweep.efficiency import add_roofs, is_measured
 from ironsweep.golden import Case, Golden
 from ironsweep.judge import PLANNED, Reference, ReferenceKey, Status, judge, planted_ok
 from ironsweep.planned import Row
 from ironsweep.records import Problem
 from ironsweep.runner import Programs
-from ironsweep.statistics import IncomparableError, ratio_of_medians, require_comparable, summarise
+from ironsweep.statistics import geometric_mean, ratio_of_medians, summarise
 from ironsweep.variants import EMULATED
 
-PLAN_COLUMNS = [
-    "system",
-    "id",
-    "kernel",
-    "group",
-    "kind",
-    "variant",
-    "device",
-    "arch",
-    "safety",
-    "contraction",
-    "tuning",
-    "block",
-    "size",
-    "reps",
-    "passes",
-    "warmup",
-    "region",
-    "data",
-    "seed",
-]
-STATISTICS_COLUMNS = [
-    "n",
-    "median_s",
-    "ci_low_s",
-    "ci_high_s",
-    "min_s",
-    "cv",
-    "bandwidth_gib_per_s",
-    "bandwidth_of_copy",
-    "gflop_per_s",
-]
-RECORD_COLUMNS = [
-    "actual_size",
-    "clock",
-    "clock_resolution_s",
-    "threads",
-    "multiprocessors",
-    "device_name",
-    "device_uid",
-    "device_arch",
-    "driver",
-    "runtime",
-    "binary_sha256",
-    "image_sha256",
-    "toolchain_sha256",
-    "host",
-    "started",
-]
-CELL_COLUMNS = [*PLAN_COLUMNS, "status", "reason", *STATISTICS_COLUMNS, "precision", *RECORD_COLUMNS, "verified"]
-
-RATIO_COLUMNS = [
-    "system",
-    "kernel",
-    "device",
-    "arch",
-    "region",
-    "data",
-    "size",
-    "reps",
-    "safety",
-    "contraction",
-    "tuning",
-    "block",
-    "variant",
-    "baseline_variant",
-    "status",
-    "reason",
-    "speed",
-    "ci_low",
-    "ci_high",
-    "n",
-    "baseline_n",
-    "bandwidth_of_copy",
-    "id",
-    "baseline_id",
-    "verified",
-]
-NOISE_COLUMNS = [
-    "system",
-    "id",
-    "kernel",
-    "device",
-    "arch",
-    "variant",
-    "tuning",
-    "region",
-    "data",
-    "size",
-    "reps",
-    "status",
-    "reason",
-    "ratio",
-    "ci_low",
-    "ci_high",
-    "n",
-    "twin_id",
-]
-PROBLEM_COLUMNS = ["file", "line", "reason"]
-CODEGEN_COLUMNS = ["kernel", "arch", "safety", "contraction", "entry", "status", "reason", *NUMBERS]
-
-COPY = "Stream_COPY"
-"""The kernel whose bandwidth is what others' is compared with."""
-
 GIB = 2.0**30
+USUAL_BLOCK = 256
+"""Threads in a workgroup, where one block of several is to stand for a kernel."""
+
 _ORDER = ["kind", "kernel", "device", "arch", "variant", "tuning", "region", "data", "size", "reps", "id"]
 
 
@@ -174,6 +86,7 @@ def judged_cells(
     system: System,
     golden: Mapping[str, Mapping[Case, Golden]],
     references: Mapping[ReferenceKey, Reference],
+    toolchain: Mapping[str, Any] | None = None,
 ) -> list[Row]:
     """The final row of every planned cell of a system, ordered by what the cells are (the plan's order is random).
 
@@ -181,20 +94,24 @@ def judged_cells(
         system: plan and records.
         golden: golden results by kernel and case.
         references: RAJAPerf's checksums.
+        toolchain: what is in toolchain.json, for the cells whose programs it built.
     """
+    columns = names_of("cells")
     rows = []
     for cell in system.cells:
         record = system.records.get(cell["id"])
-        verdict = judge(cell, record, golden.get(cell["kernel"], {}), references, system.dumps)
-        row = {column: cell.get(column) for column in PLAN_COLUMNS} | {"system": system.name}
-        row |= {column: (record or {}).get(column) for column in RECORD_COLUMNS}
-        row |= {"status": str(verdict.status), "reason": verdict.reason, "precision": "f64"}
+        verdict_on = judge(cell, record, golden.get(cell["kernel"], {}), references, system.dumps)
+        values = {**(record or {}), **cell}
+        row = {column: values[column] for column in columns if column in values} | {"system": system.name}
+        row |= {"status": str(verdict_on.status), "reason": verdict_on.reason, "precision": "f64"}
+        if toolchain and record and record["toolchain_sha256"] == toolchain["sha256"]:
+            row["compiler"] = compiler_of(cell["variant"], toolchain)
         rows.append(row)
     _take_over_failed_checks(rows)
     for row in rows:
         if row["status"] == Status.OK and row["device"] != EMULATED:
             row |= statistics_of(system.records[str(row["id"])])
-    _compare_with_copy(rows)
+    add_roofs(rows)
     verified = planted_ok(rows)
     rows.sort(key=lambda row: tuple(row[key] for key in _ORDER))
     return [row | {"verified": verified} for row in rows]
@@ -209,22 +126,6 @@ def _take_over_failed_checks(rows: Sequence[Row]) -> None:
         if check and row["kind"] == "measure" and row["status"] == Status.OK:
             reason = f"its check on {check['data']} data failed: {check['reason']}"
             row |= {"status": str(Status.WRONG_RESULT), "reason": reason}
-
-
-def _compare_with_copy(rows: Sequence[Row]) -> None:
-    """Set `bandwidth_of_copy`: bandwidth over that of the fastest copy at the same size on the same device."""
-
-    def place(row: Row) -> tuple[Any, ...]:
-        return tuple(row[name] for name in ("host", "device_name", "device", "arch", "region", "size"))
-
-    measured = [row for row in rows if row["kind"] == "measure" and row["status"] == Status.OK]
-    fastest: dict[tuple[Any, ...], float] = {}
-    for row in measured:
-        if row["kernel"] == COPY:
-            fastest[place(row)] = max(fastest.get(place(row), 0.0), row["bandwidth_gib_per_s"])
-    for row in measured:
-        if copy := fastest.get(place(row)):
-            row["bandwidth_of_copy"] = row["bandwidth_gib_per_s"] / copy
 
 
 def unproven(rows: Iterable[Row], source: str) -> list[Problem]:
@@ -258,14 +159,41 @@ def statistics_of(record: Mapping[str, Any]) -> Row:
         "ci_high_s": summary.ci_high,
         "min_s": summary.min,
         "cv": summary.cv,
+        "warmup_passes": summary.warmup,
+        "outliers": summary.outliers,
         "bandwidth_gib_per_s": moved / summary.median / GIB,
         "gflop_per_s": record["flops"] / summary.median / 1e9,
+        "flops_per_byte": record["flops"] / moved if moved else None,
     }
 
 
-def ratios(
-    cells: Sequence[Row], samples: Mapping[tuple[str, str], Sequence[float]], baseline: Mapping[str, str]
-) -> Iterator[Row]:
+Samples = Mapping[tuple[str, str], Sequence[float]]
+"""Seconds per rep of every pass, by system and id of the cell."""
+
+
+class Floors:
+    """How large a difference chance alone makes, by device, region and size."""
+
+    def __init__(self, noise: Iterable[Row]) -> None:
+        """From the rows of the table of A/A pairs."""
+        pairs: dict[tuple[Any, ...], list[float]] = defaultdict(list)
+        for row in noise:
+            if row["status"] == Status.OK:
+                pairs[self._place(row)].append(row["ratio"])
+                pairs[*self._place(row), row["size"]].append(row["ratio"])
+        self._enough = {place: noise_floor(own) for place, own in pairs.items() if len(own) >= FEWEST_PAIRS}
+
+    @staticmethod
+    def _place(row: Row) -> tuple[Any, ...]:
+        return tuple(row[name] for name in ("system", "device", "arch", "region"))
+
+    def of(self, row: Row) -> float:
+        """The relative difference, of all sizes if there are too few pairs of this one; NaN if these are too few."""
+        anywhere = self._enough.get(self._place(row), math.nan)
+        return self._enough.get((*self._place(row), row["size"]), anywhere)
+
+
+def ratios(cells: Sequence[Row], samples: Samples, baseline: Mapping[str, str], floors: Floors) -> Iterator[Row]:
     """Compare every measured cell with the cell of its device's baseline variant under the same contract.
 
     `speed` is the baseline's median over the variant's: above 1, the variant is faster. Where there is nothing to
@@ -273,21 +201,22 @@ def ratios(
 
     Args:
         cells: judged cells of one or more systems.
-        samples: seconds per rep of every pass, by system and id.
+        samples: of all cells.
         baseline: the baseline variant of each device.
+        floors: what is noise.
     """
     measured = [cell for cell in cells if cell["kind"] == "measure"]
     by_problem: dict[tuple[Any, ...], list[Row]] = {}
     for cell in measured:
         if cell["variant"] == baseline.get(cell["device"]):
             by_problem.setdefault(_problem(cell), []).append(cell)
+    columns = [column for column in names_of("ratios") if column not in ("ci_low", "ci_high")]
     for cell in measured:
         name = baseline.get(cell["device"], "")
         if cell["variant"] == name:
             continue
-        candidates = by_problem.get(_problem(cell), [])
-        row: Row = {column: cell[column] for column in RATIO_COLUMNS if column in cell}
-        row |= {"baseline_variant": name, **_compared(cell, candidates, samples)}
+        row: Row = {column: cell[column] for column in columns if column in cell}
+        row |= {"baseline_variant": name, **_compared(cell, by_problem.get(_problem(cell), []), samples, floors)}
         yield row
 
 
@@ -297,7 +226,7 @@ def _problem(cell: Row) -> tuple[Any, ...]:
     return tuple(cell[name] for name in names)
 
 
-def _compared(cell: Row, candidates: list[Row], samples: Mapping[tuple[str, str], Sequence[float]]) -> Row:
+def _compared(cell: Row, candidates: list[Row], samples: Samples, floors: Floors) -> Row:
     if cell["status"] != Status.OK:
         return {"status": cell["status"], "reason": cell["reason"]}
     if not candidates:
@@ -311,26 +240,30 @@ def _compared(cell: Row, candidates: list[Row], samples: Mapping[tuple[str, str]
         return {"status": "no_baseline", "reason": str(difference)}
     of_baseline, of_variant = samples[base["system"], base["id"]], samples[cell["system"], cell["id"]]
     speed = ratio_of_medians(of_baseline, of_variant)
+    floor = floors.of(cell)
     return {
         "status": str(Status.OK),
         "reason": "",
         "speed": speed.ratio,
         "ci_low": speed.ci_low,
         "ci_high": speed.ci_high,
+        "verdict": str(verdict(speed, floor)),
+        "noise_floor": floor,
+        "parity": parity(cell, base),
         "n": len(of_variant),
         "baseline_n": len(of_baseline),
         "baseline_id": base["id"],
     }
 
 
-def noise(cells: Iterable[Row], systems: Iterable[System]) -> Iterator[Row]:
-    """A/A pairs: a cell beside its second measurement in the same batch, which nothing but chance can tell apart.
+def noise(cells: Sequence[Row], systems: Sequence[System]) -> Iterator[Row]:
+    """A/A pairs: two measurements of one program, which nothing but chance can tell apart.
 
-    `ratio` is the second measurement's median over the first one's.
+    Either a cell was measured again in its batch (`twin_of`), or two tunings of a kernel came out as the same program.
 
     Args:
         cells: judged cells.
-        systems: their records, among them those of the second measurements (`twin_of`).
+        systems: their records, among them those of second measurements.
     """
     twins = {
         (system.name, record["twin_of"]): record
@@ -338,19 +271,87 @@ def noise(cells: Iterable[Row], systems: Iterable[System]) -> Iterator[Row]:
         for record in system.records.values()
         if record.get("twin_of")
     }
-    records = {(system.name, identity): record for system in systems for identity, record in system.records.items()}
+    samples = samples_of(systems)
+    columns = [column for column in names_of("noise") if column not in ("ci_low", "ci_high", "n")]
     for cell in cells:
-        key = cell["system"], cell["id"]
-        if not (twin := twins.get(key)):
-            continue
-        row: Row = {column: cell[column] for column in NOISE_COLUMNS if column in cell} | {"twin_id": twin["id"]}
-        if cell["status"] == Status.OK and twin["status"] != Status.OK:
-            row |= {"status": twin["status"], "reason": f"the second measurement: {twin.get('message') or ''}"}
-        if row["status"] == Status.OK:
-            first, second = records[key]["seconds_per_rep"], twin["seconds_per_rep"]
-            pair = ratio_of_medians(second, first)
-            row |= {"ratio": pair.ratio, "ci_low": pair.ci_low, "ci_high": pair.ci_high, "n": len(second)}
-        yield row
+        if twin := twins.get((cell["system"], cell["id"])):
+            row = {column: cell.get(column) for column in columns} | {"pair": "twin", "twin_id": twin["id"]}
+            if row["status"] == Status.OK and twin["status"] != Status.OK:
+                row |= {"status": twin["status"], "reason": f"the second measurement: {twin.get('message') or ''}"}
+            yield _with_ratio(row, samples)
+    for first, second in _same_programs(cells):
+        row = {column: first.get(column) for column in columns} | {"pair": "same_program", "twin_id": second["id"]}
+        yield _with_ratio(row, samples)
+
+
+def _with_ratio(row: Row, samples: Samples) -> Row:
+    if row["status"] != Status.OK:
+        return row
+    first, second = samples[row["system"], row["id"]], samples[row["system"], row["twin_id"]]
+    pair = ratio_of_medians(second, first)
+    return row | {"ratio": pair.ratio, "ci_low": pair.ci_low, "ci_high": pair.ci_high, "n": len(second)}
+
+
+def _same_programs(cells: Iterable[Row]) -> Iterator[tuple[Row, Row]]:
+    """Measured cells that differ in tuning only, and whose worker and image are the same to the bit; each once."""
+    names = (
+        *("system", "host", "device_uid", "kernel", "variant", "device", "arch", "block"),
+        *("region", "data", "size", "reps", "binary_sha256", "image_sha256"),
+    )
+    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for cell in cells:
+        if is_measured(cell) and cell["binary_sha256"] and cell["image_sha256"]:
+            groups[tuple(cell.get(name) for name in names)].append(cell)
+    for group in groups.values():
+        yield from zip(group[::2], group[1::2], strict=False)
+
+
+def geometric_means(ratios: Iterable[Row]) -> Iterator[Row]:
+    """Mean speed over all kernels: a row for each size, and one for each kernel at its largest size with a ratio.
+
+    Of each kernel the block that is nearest to 256 counts.
+
+    Args:
+        ratios: rows of the table of ratios.
+    """
+    names = ("system", "device", "arch", "region", "data", "variant", "baseline_variant", "safety", "contraction")
+    groups: dict[tuple[Any, ...], dict[str, list[Row]]] = defaultdict(lambda: defaultdict(list))
+    verified: dict[str, bool] = {}
+    for row in ratios:
+        groups[tuple(row[name] for name in names)][row["kernel"]].append(row)
+        verified[row["system"]] = row["verified"]
+    for key, kernels in groups.items():
+        chosen = [_one_block(rows) for rows in kernels.values()]
+        head = dict(zip(names, key, strict=True))
+        for size in [*sorted({row["size"] for rows in chosen for row in rows}), None]:
+            planned = [rows for rows in chosen if size is None or any(row["size"] == size for row in rows)]
+            found = [
+                max(own, key=lambda row: row["size"])["speed"]
+                for rows in planned
+                if (own := [row for row in rows if row["status"] == Status.OK and size in (None, row["size"])])
+            ]
+            mean = geometric_mean(found)
+            yield {
+                **head,
+                "size": size,
+                "status": str(Status.OK if found else Status.NOT_RUN),
+                "reason": "" if found else _first_reason(planned),
+                "speed": mean.ratio,
+                "ci_low": mean.ci_low,
+                "ci_high": mean.ci_high,
+                "n": len(found),
+                "planned": len(planned),
+                "verified": verified[head["system"]],
+            }
+
+
+def _one_block(rows: Sequence[Row]) -> list[Row]:
+    best = min({row["block"] for row in rows}, key=lambda block: (abs(block - USUAL_BLOCK), block))
+    return [row for row in rows if row["block"] == best]
+
+
+def _first_reason(kernels: Iterable[Sequence[Row]]) -> str:
+    return next((f"{row['status']}: {row['reason']}" for rows in kernels for row in rows if row["reason"]), "")
 
 
 def samples_of(systems: Iterable[System]) -> dict[tuple[str, str], list[float]]:
@@ -369,61 +370,9 @@ def codegen_rows(paths: Iterable[Path]) -> list[Row]:
         report = json.loads(path.read_text())
         # An image that could not be built has no entry points, but a row that says why.
         rows += [{**report, "entry": entry, **used} for entry, used in (report["entries"] or {"": {}}).items()]
-    return sorted(rows, key=lambda row: tuple(row[name] for name in CODEGEN_COLUMNS[:5]))
-
-
-_INTEGERS = {
-    "block",
-    "size",
-    "reps",
-    "passes",
-    "warmup",
-    "seed",
-    "n",
-    "baseline_n",
-    "threads",
-    "multiprocessors",
-    "actual_size",
-    *NUMBERS,
-    "line",
-}
-_FLOATS = {*STATISTICS_COLUMNS[1:], "clock_resolution_s", "speed", "ratio", "ci_low", "ci_high"}
-
-
-def frame_of(rows: Iterable[Row], columns: Sequence[str]) -> pd.DataFrame:
-    """Rows as a data frame whose column types do not depend on which values are missing."""
-    frame = pd.DataFrame(list(rows), columns=list(columns))
-    for column in columns:
-        if column in _INTEGERS:
-            frame[column] = frame[column].astype("Int64")
-        elif column in _FLOATS:
-            frame[column] = frame[column].astype("float64")
-        elif column == "verified":
-            frame[column] = frame[column].astype("bool")
-        else:
-            frame[column] = frame[column].astype("string")
-    return frame
-
-
-def write_table(frame: pd.DataFrame, csv_path: Path, parquet_path: Path) -> None:
-    """Write a table in both formats; neither file is ever there half written."""
-    for path, write in ((csv_path, _write_csv), (parquet_path, _write_parquet)):
-        temporary = path.with_name(path.name + ".tmp")
-        write(frame, temporary)
-        temporary.replace(path)
-
-
-def _write_csv(frame: pd.DataFrame, path: Path) -> None:
-    frame.to_csv(path, index=False, lineterminator="\n")
-
-
-def _write_parquet(frame: pd.DataFrame, path: Path) -> None:
-    frame.to_parquet(path, index=False)
-
-
-def read_table(path: Path) -> pd.DataFrame:
-    """A table with its types, from the Parquet file that `write_table` wrote."""
-    return pd.read_parquet(path)
+    return sorted(
+        rows, key=lambda row: tuple(row[name] for name in ("kernel", "arch", "safety", "contraction", "entry"))
+    )
 
 
 def count_by_status(cells: pd.DataFrame) -> dict[str, int]:

@@ -44,6 +44,17 @@ EMULATED_ARCHS = ("gfx90a", "gfx942")
 RUST = ("rust_offload", "rust_liboffload")
 
 
+# The programs of the toolchain that decide how a variant's code comes out (ironsweep/build.py has the commands).
+COMPILERS: Mapping[str, tuple[str, ...]] = {
+    "rust_offload": ("rustc", "clang", "llc"),
+    "rust_liboffload": ("rustc", "llc"),
+    "cpp_seq": ("clang++",),
+    "cpp_openmp": ("clang++",),
+    "cuda": ("nvcc",),
+    "hip": ("hipcc",),
+}
+
+
 def program(variant: str) -> str:
     """The worker that serves a variant: a file in results/bin/{kernel}/."""
     return variant if variant in RUST else "native"
