@@ -6,6 +6,7 @@ with golden results, with RAJAPerf's own checksums and with what the plan asked 
 
 import base64
 import csv
+import functools
 import math
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,6 +23,9 @@ from ironsweep.variants import EMULATED
 
 MIN_RESOLUTIONS_PER_PASS = 100
 """A pass must last this many steps of its clock, or the clock shows in the result by 1 % and more."""
+
+LARGEST_KEPT = 1_000_000
+"""Elements: golden outputs of larger cases are not kept in memory."""
 
 PLANNED = "planned"
 """The plan's status of a cell that is to be run."""
@@ -228,13 +232,20 @@ def _dumped_elements(record: Mapping[str, Any], dumps: Path) -> NDArray[np.float
     return None
 
 
+@functools.lru_cache(maxsize=2)
+def _kept_bounds(kernel: str, case: Case, contract: bool) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    return list(bounds(kernel, case, contract))
+
+
 def _wrong_element(cell: Mapping[str, Any], found: NDArray[np.float64] | None, golden: Mapping[Case, Golden]) -> str:
     """Compare every element of the output with the golden one; the first wrong one in words, or an empty string."""
     if found is None:
         return ""
     case = case_of(cell["kernel"], cell)
     start = 0
-    for expected, allowed in bounds(cell["kernel"], case, cell["contraction"] == "contract"):
+    # Who judges cells of one case one after the other has what it needs of them at hand.
+    of_case = _kept_bounds if case.size <= LARGEST_KEPT else bounds
+    for expected, allowed in of_case(cell["kernel"], case, cell["contraction"] == "contract"):
         part = found[start : start + expected.size]
         if part.size < expected.size:
             break

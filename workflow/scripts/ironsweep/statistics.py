@@ -21,7 +21,8 @@ FAR_FENCE = 3.0
 FEWEST_STEADY = 5
 """So many passes must be left to say what the others are like."""
 
-_NEGLIGIBLE = 1e-9
+_NEGLIGIBLE = 1e-6
+"""Probability of a median of a resample that is left out; together they are less than 0.0001."""
 
 
 @dataclass(frozen=True)

@@ -38,6 +38,7 @@ GIB = 2.0**30
 USUAL_BLOCK = 256
 """Threads in a workgroup, where one block of several is to stand for a kernel."""
 
+_CASE = ("kernel", "size", "data", "seed", "reps", "contraction")
 _ORDER = ["kind", "kernel", "device", "arch", "variant", "tuning", "region", "data", "size", "reps", "id"]
 
 
@@ -98,7 +99,8 @@ def judged_cells(
     """
     columns = names_of("cells")
     rows = []
-    for cell in system.cells:
+    # Cells with the same golden result one after the other.
+    for cell in sorted(system.cells, key=lambda cell: tuple(cell[name] for name in _CASE)):
         record = system.records.get(cell["id"])
         verdict_on = judge(cell, record, golden.get(cell["kernel"], {}), references, system.dumps)
         values = {**(record or {}), **cell}
