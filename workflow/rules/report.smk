@@ -2,6 +2,8 @@
 
 
 localrules:
+    decide_claims,
+    claims,
     figures,
     summary,
 
@@ -23,6 +25,37 @@ rule figures:
     shell:
         "python {input.script} --system {wildcards.system} --cells {input.cells} --ratios {input.ratios}"
         " --out {output} > {log} 2>&1"
+
+
+rule decide_claims:
+    input:
+        tables=expand("results/tables/{table}.parquet", table=["cells", "ratios"]),
+        claims="config/claims.yaml",
+        script="workflow/scripts/claims.py",
+        sources=expand("workflow/scripts/ironsweep/{module}.py", module=["claims", "columns", "statistics"]),
+    output:
+        tables=expand("results/tables/claims.{format}", format=["csv", "parquet"]),
+        text="results/claims.txt",
+    log:
+        "results/logs/claims.log",
+    conda:
+        "../envs/ironsweep.yaml"
+    message:
+        "Deciding the claims of {input.claims}"
+    shell:
+        "python {input.script} --claims {input.claims} --tables results/tables --text {output.text} > {log} 2>&1"
+
+
+# Without an output, so that it is printed each time.
+rule claims:
+    input:
+        "results/claims.txt",
+    log:
+        "results/logs/claims_printed.log",
+    message:
+        "What became of the claims in config/claims.yaml:"
+    shell:
+        "tee {log} < {input}"
 
 
 rule summary:
