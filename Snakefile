@@ -2,6 +2,7 @@
 
 
 include: "workflow/rules/common.smk"
+include: "workflow/rules/answers.smk"
 include: "workflow/rules/toolchain.smk"
 include: "workflow/rules/build.smk"
 include: "workflow/rules/plan.smk"

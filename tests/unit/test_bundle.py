@@ -39,6 +39,7 @@ def make_parts(folder: Path, points: list[dict[str, Any]] | None = None) -> list
     (runtime / "lib/libdriver.so").symlink_to("/nowhere/libdriver.so.1")
     (runtime / "lib/.snakemake_timestamp").touch()
     (folder / "toolchain.json").write_text(json.dumps({"sha256": "c" * 64}))
+    (folder / "source.json").write_text(json.dumps({"commit": "d" * 40, "clean": True, "changed": []}))
     points = points or [point(10), point(20, data="random"), point(10, "cuda", device="nvidia", arch="sm_90")]
     (folder / "points.jsonl").write_text("".join(f"{json.dumps(item)}\n" for item in points))
     return bundle.contents(
@@ -49,6 +50,7 @@ def make_parts(folder: Path, points: list[dict[str, Any]] | None = None) -> list
         folder / "bin",
         runtime,
         folder / "toolchain.json",
+        folder / "source.json",
     )
 
 
@@ -100,6 +102,7 @@ def test_it_runs_elsewhere_and_its_records_come_back(tmp_path: Path) -> None:
     content = read_file(out)
     assert [item["status"] for item in content.records] == ["ok", "ok", "unsupported"]
     assert content.records[0]["toolchain_sha256"] == "c" * 64
+    assert {line["source"]["commit"] for line in content.environments} == {"d" * 40}
     assert content.environments[0]["uname"].startswith("Linux")
     assert Path(content.records[1]["dump"]).stat().st_size == 32
     assert "dump_data" not in content.records[1]

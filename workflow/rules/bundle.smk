@@ -48,12 +48,13 @@ if BUNDLE_SETTINGS:
             system=BUNDLE_SYSTEM,
             timeout_s=BUNDLE_SETTINGS.timeout_s,
             runtime=subpath(input.runtime, parent=True),
+            source=source.FILE,
         message:
             "Packing {output.archive}: takes a minute or two"
         shell:
             "PYTHONPATH=workflow/scripts python -m ironsweep.bundle pack --system {params.system}"
             " --timeout {params.timeout_s} --points {input.points} --bin results/bin --runtime {params.runtime}"
-            " --toolchain {input.toolchain} --archive {output.archive} --binaries {input.binaries} 2>&1 | tee {log}"
+            " --toolchain {input.toolchain} --source {params.source} --archive {output.archive} --binaries {input.binaries} 2>&1 | tee {log}"
 
     rule bundle:
         input:

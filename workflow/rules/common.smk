@@ -11,9 +11,9 @@ sys.path.insert(0, str(Path(workflow.basedir) / "workflow" / "scripts"))
 from ironsweep import batches, build
 from ironsweep import config as configuration
 from ironsweep import plan as planning
-from ironsweep import session
+from ironsweep import session, source
 from ironsweep.config import slurm_resources
-from ironsweep.configtext import check_arguments
+from ironsweep.configtext import as_written, check_arguments
 from ironsweep.errors import UserError
 from ironsweep.kernels import discover
 from ironsweep.plan import digest

@@ -57,6 +57,7 @@ rule run_batch:
         journal="results/journal/{system}/{batch}",
         earlier=lambda wildcards: batches.journals_before(INDEX.entry(wildcards.batch)),
         timeout_s=SETTINGS.timeout_s,
+        source=source.FILE,
         emulator=(
             f"--emulator 'python -m ironsweep.emulator --checkout {SETTINGS.emulator}'" if SETTINGS.emulator else ""
         ),
@@ -64,6 +65,6 @@ rule run_batch:
         "Measuring batch {wildcards.batch} on {wildcards.system}"
     shell:
         "{params.preparation}PYTHONPATH=workflow/scripts python -m ironsweep.batch --batch {input.batch} --bin results/bin"
-        " --runtime {input.runtime} --toolchain {input.toolchain} --threads {threads} --timeout {params.timeout_s}"
+        " --runtime {input.runtime} --toolchain {input.toolchain} --source {params.source} --threads {threads} --timeout {params.timeout_s}"
         " {params.emulator} --journal {params.journal} {params.earlier} --dumps {output.dumps} --out {output.records}"
         " --log {log}"

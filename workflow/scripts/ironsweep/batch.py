@@ -202,7 +202,7 @@ def _arguments(options: argparse.Namespace, lane: int, threads: int) -> list[str
         *("--journal", f"{stem}.jsonl", "--out", f"{stem}.records", "--log", f"{stem}.log"),
         *("--timeout", str(options.timeout), "--threads", str(threads)),
     ]
-    for name in ("runtime", "toolchain", "emulator"):
+    for name in ("runtime", "toolchain", "source", "emulator"):
         if value := getattr(options, name):
             found += [f"--{name}", value]
     return [*found, "--earlier", *options.earlier] if options.earlier else found
@@ -368,6 +368,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--earlier", nargs="+", default=[], help="stems of journals of batches given up for this one")
     parser.add_argument("--runtime", help="program that runs a worker with the right loader and libraries")
     parser.add_argument("--toolchain", help="toolchain.json of the compilers that built the workers")
+    parser.add_argument("--source", help="JSON file that says from which source they come")
     parser.add_argument("--emulator", default="", help="command of the program that emulates an AMD GPU")
     parser.add_argument("--timeout", type=float, default=60.0, help="seconds a point may take")
     parser.add_argument("--threads", type=int, default=0, help="host threads of all lanes (default: this job's cores)")

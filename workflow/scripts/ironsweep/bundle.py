@@ -71,7 +71,7 @@ if [ -z "$python" ]; then
 fi
 exec "$python" "$here/runner.py" --points "$here/points.jsonl" \\
     --bin "$here/bin" --runtime "$here/runtime/run" \\
-    --toolchain "$here/toolchain.json" --journal "$here/{system}.journal" --embed-dumps \\
+    --toolchain "$here/toolchain.json" --source "$here/source.json" --journal "$here/{system}.journal" --embed-dumps \\
     --timeout {timeout_s:g} --out {system}.jsonl "$@"
 """
 
@@ -93,7 +93,14 @@ class Member:
 
 
 def contents(
-    system: str, timeout_s: float, points: Path, binaries: list[Path], bin_root: Path, runtime: Path, toolchain: Path
+    system: str,
+    timeout_s: float,
+    points: Path,
+    binaries: list[Path],
+    bin_root: Path,
+    runtime: Path,
+    toolchain: Path,
+    source: Path,
 ) -> list[Member]:
     """What goes into the archive of ``system``.
 
@@ -113,6 +120,7 @@ def contents(
         Member("run.sh", RUN_SH.format(system=system, timeout_s=timeout_s).encode(), executable=True),
         Member("points.jsonl", points),
         Member("toolchain.json", toolchain),
+        Member("source.json", source),
         Member("runner.py", Path(__file__).with_name("runner.py")),
         *(Member(f"bin/{file.relative_to(bin_root)}", file, executable=not file.suffix) for file in sorted(binaries)),
         *(
@@ -238,6 +246,7 @@ def _arguments() -> argparse.Namespace:
     packing.add_argument("--bin", type=Path, required=True)
     packing.add_argument("--runtime", type=Path, required=True)
     packing.add_argument("--toolchain", type=Path, required=True)
+    packing.add_argument("--source", type=Path, required=True)
     packing.add_argument("--archive", type=Path, required=True)
     packing.add_argument("--binaries", type=Path, nargs="+", required=True)
     taking = commands.add_parser("take")
@@ -257,6 +266,7 @@ def _lines_of_result(options: argparse.Namespace) -> Iterator[str]:
             options.bin,
             options.runtime,
             options.toolchain,
+            options.source,
         )
         digest = pack(members, options.archive)
         Path(f"{options.archive}.sha256").write_text(f"{digest}  {options.archive.name}\n", encoding="utf-8")

@@ -33,6 +33,9 @@ _LONGEST_NUMBER = 40
 
 _COMMAND_LINE = "--config"
 
+AS_WRITTEN = ("cell",)
+"""Keys whose value is a word, whatever YAML makes of it: cells have names such as 0123456789012345."""
+
 # How Snakemake hands values on to a job that it starts.
 _ENCODED = "base64//"
 
@@ -234,7 +237,7 @@ def check_arguments(arguments: Sequence[str]) -> None:
     given: set[str] = set()
     for entry in _entries(arguments):
         key, equals, value = entry.partition("=")
-        if not equals or entry.startswith(_ENCODED):
+        if not equals or entry.startswith(_ENCODED) or key in AS_WRITTEN:
             continue  # Snakemake has a message for it; or has looked at it before it started this job
         if key in given:
             raise ConfigError(f"--config: {key}: is already set; remove one of the two")
@@ -247,6 +250,11 @@ def check_arguments(arguments: Sequence[str]) -> None:
             continue
         if node is not None:
             _Walk(_COMMAND_LINE, lines_known=False).visit(node, (key,))
+
+
+def as_written(arguments: Sequence[str], key: str) -> str | None:
+    """The text that the command line gives a key; None if it gives none."""
+    return next((entry.partition("=")[2] for entry in _entries(arguments) if entry.startswith(f"{key}=")), None)
 
 
 def _entries(arguments: Sequence[str]) -> list[str]:

@@ -356,6 +356,15 @@ def _toolchain_hash(file: Path) -> str:
     return str(stated) if stated else _sha256(file)
 
 
+def _read_source(file: str | None) -> Record | None:
+    """Commit and state of the source; None where nobody said it."""
+    try:
+        found = json.loads(Path(file).read_text(encoding="utf-8")) if file else None
+    except (OSError, ValueError):
+        return None
+    return found if isinstance(found, dict) else None
+
+
 class Journal:
     """An append-only file of records; each is on the disk before the next point is measured."""
 
@@ -730,8 +739,11 @@ def _cpu_model() -> str:
     return platform.processor()
 
 
-def environment_facts(run: str, moment: str, devices: list[str], threads: int) -> Record:
-    """What is known about this machine at the start or the end (``moment``) of a run, for the devices in use."""
+def environment_facts(run: str, moment: str, devices: list[str], threads: int, source: Record | None = None) -> Record:
+    """What is known about this machine at the start or the end (``moment``) of a run, for the devices in use.
+
+    ``source``: which source the programs come from.
+    """
     governor = Path("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     return {
         "type": "environment",
@@ -747,6 +759,7 @@ def environment_facts(run: str, moment: str, devices: list[str], threads: int) -
         "governor": governor.read_text(encoding="utf-8").strip() if governor.exists() else None,
         "load": os.getloadavg()[0],
         "slurm_job": os.environ.get("SLURM_JOB_ID"),
+        "source": source,
         "visible_devices": {
             name: os.environ[name]
             for name in ("CUDA_VISIBLE_DEVICES", "ROCR_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES")
@@ -855,6 +868,7 @@ class Run:
         usable = len(os.sched_getaffinity(0))
         self.threads = min(options.threads, usable) if options.threads else usable
         self.programs = Programs(Path(options.bin), Path(options.toolchain) if options.toolchain else None)
+        self.source = _read_source(options.source)
         self.journal = Journal(journal)
         if options.repeat:
             self.journal.forget()
@@ -905,7 +919,7 @@ class Run:
         devices = sorted({point["device"] for point in runs})
         start = None
         if runs:
-            start = environment_facts(self.run_id, "start", devices, self.threads)
+            start = environment_facts(self.run_id, "start", devices, self.threads, self.source)
             self.journal.append(start)
             if self.expected.get("vendor") in devices:
                 self._refused = _wrong_gpu(self.expected, start)
@@ -915,7 +929,7 @@ class Run:
             self.progress.show(record)
         self.fleet.close()
         if start:
-            end = environment_facts(self.run_id, "end", devices, self.threads)
+            end = environment_facts(self.run_id, "end", devices, self.threads, self.source)
             # In one piece: records of a run whose end is on the disk are believed.
             self.journal.extend([*self._condemned(_exchanged(start, end)), end])
         self.measured = len(self._answered)
@@ -1130,6 +1144,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--out", required=True, help="records file, written when all points have a record")
     parser.add_argument("--runtime", help="program that runs a worker with the right loader and libraries")
     parser.add_argument("--toolchain", help="toolchain.json of the compilers that built the workers")
+    parser.add_argument("--source", help="JSON file that says from which source they come")
     parser.add_argument("--emulator", default="", help="command of the program that emulates an AMD GPU")
     parser.add_argument("--journal", help="records as they come, kept for the next run (default: OUT.journal)")
     parser.add_argument("--earlier", nargs="+", default=[], help="stems of journals to take over what is missing from")

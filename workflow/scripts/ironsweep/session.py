@@ -18,7 +18,7 @@ from typing import Any
 
 import psutil
 
-from ironsweep import batches, lock, progress, slurm
+from ironsweep import batches, lock, progress, slurm, source
 from ironsweep.errors import UserError
 
 LOCK = Path("results/.lock")
@@ -49,7 +49,7 @@ LOOKING = (
     "unlock",
 )
 
-ANSWERED = {"doctor", "plan"}
+ANSWERED = {"compare", "doctor", "explain", "history", "plan"}
 """Targets that are answered while the workflow is read."""
 
 
@@ -133,6 +133,7 @@ class Session:
         if status_command and self._workflow.executor_plugin.name == "slurm":
             self._workflow.executor_settings.status_command = status_command
         self._end_orphans()
+        source.keep(Path(self._workflow.basedir))
         self._sweep = progress.Sweep(index)
         if sys.stderr.isatty():
             self._display = progress.Display(self._sweep, sys.stderr)
