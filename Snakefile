@@ -9,6 +9,7 @@ include: "workflow/rules/plan.smk"
 include: "workflow/rules/run.smk"
 include: "workflow/rules/bundle.smk"
 include: "workflow/rules/aggregate.smk"
+include: "workflow/rules/rajaperf.smk"
 include: "workflow/rules/report.smk"
 include: "workflow/rules/session.smk"
 
@@ -17,5 +18,6 @@ rule all:
     default_target: True
     input:
         "results/summary.txt",
+        RAJAPERF_TABLES,
     message:
         "Everything is up to date"

@@ -26,6 +26,7 @@ COLOURS = {
     "run": "#fbb4ae",
     "bundle": "#e5d8bd",
     "aggregate": "#decbe4",
+    "rajaperf": "#fddaec",
     "report": "#ffffcc",
 }
 

@@ -43,6 +43,8 @@ COMBINERS: Mapping[str, tuple[str, Callable[[Sequence[float]], float]]] = {
 """What RAJAPerf makes of the passes: by the word in the file's name, the word in its title and the function."""
 
 NOT_RUN = "Not run"
+PASSED = "PASSED"
+FAILED = "FAILED"
 UNKNOWN = "Unknown"
 PREFIX = "RAJAPerf"
 MARK = "ironsweep.txt"
@@ -231,7 +233,11 @@ class Folder:
     def record(self, key: Key) -> Row | None:
         """What was measured, if it is right."""
         cell = self.cells.get(key)
-        return self.records.get(cell["id"]) if cell and cell["status"] == Status.OK else None
+        if not cell or cell["status"] != Status.OK:
+            return None
+        if cell["id"] not in self.records:
+            raise UserError(f"cell {cell['id']} has times in cells.parquet, but the files of records have none of it")
+        return self.records[cell["id"]]
 
     def seconds(self, key: Key) -> list[float]:
         """Seconds of each pass: of all repetitions, as RAJAPerf has them."""
@@ -421,7 +427,7 @@ def _run_data(folder: Folder) -> str:
 
 
 def _result(cell: Row) -> str:
-    return {Status.OK: "PASSED", Status.WRONG_RESULT: "FAILED"}.get(cell["status"], NOT_RUN)
+    return {Status.OK: PASSED, Status.WRONG_RESULT: FAILED}.get(cell["status"], NOT_RUN)
 
 
 def _checksums(folder: Folder, tolerances: Mapping[str, float]) -> str:

@@ -12,7 +12,7 @@ FOLDER = "config/sweeps"
 _BASE = "config/config.yaml"
 
 # What a sweep's file cannot say: they choose or take in, and do not describe what is measured.
-_NOT_IN_A_SWEEP = ("sweep", "records", "name")
+_NOT_IN_A_SWEEP = ("sweep", "records", "rajaperf", "name")
 
 
 def read(
