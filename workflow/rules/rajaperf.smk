@@ -60,7 +60,11 @@ rule rajaperf_export:
 rule import_rajaperf:
     input:
         files=lambda wildcards: (
-            sorted(str(path) for path in Path(config["rajaperf"]).rglob("*") if path.is_file())
+            sorted(
+                str(path)
+                for pattern in ("*-timing-*.csv", "*-kernel*.csv", "ironsweep.yaml")
+                for path in Path(config["rajaperf"]).rglob(pattern)
+            )
             if "rajaperf" in config
             else sys.exit(
                 "ironsweep: what is to be taken in? Say: snakemake import_rajaperf --config rajaperf=FOLDER,"
