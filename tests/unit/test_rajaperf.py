@@ -513,6 +513,9 @@ def test_a_cell_without_its_record_is_an_error_and_nothing_is_written(tmp_path: 
     with pytest.raises(UserError, match=f"cell {identity} has times in cells.parquet, but"):
         exported(out, cells, {key: record for key, record in records.items() if key != identity})
     assert {path: path.read_bytes() for path in out.rglob("*") if path.is_file()} == before
+    exported(out, [cell for cell in cells if cell["region"] == "kernel"], records)
+    assert {path.name for path in tmp_path.iterdir()} == {"laptop"}
+    assert {path.name for path in out.iterdir()} == {"sm_90-kernel", rajaperf.MARK}
 
 
 def test_an_export_is_not_taken_for_rajaperfs(tmp_path: Path) -> None:
