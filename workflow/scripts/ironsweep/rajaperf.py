@@ -126,7 +126,7 @@ class Listing:
 
 
 def read_report(path: Path) -> Report:
-    """Read a `*-timing-*.csv` or `*-speedup-*.csv` of any version of RAJAPerf, or of our export.
+    """Read a `*-timing-*.csv` or `*-speedup-*.csv` of three generations of RAJAPerf, or of our export.
 
     Versions differ in what the first column is called, and the oldest have no line with tunings. Raises UserError.
     """
