@@ -106,7 +106,7 @@ def test_the_difference_to_ours_is_printed(tmp_path: Path) -> None:
     decision = decide(claim, [row(0.90)])
     assert "OURS: holds; 0.900, ours 0.980 (-8.2%); ours is from a file" in claims.report([decision])
     assert "as ours; 0.980, ours 0.980 (+0.0%)" in claims.report([decide(claim, [row(0.98)])])
-    frame = frame_of(claims.rows_of([decision]), "claims")
+    frame = frame_of(claims.verdict_rows([decision]), "claims")
     assert frame.loc[0, ["verdict", "our_verdict", "value", "cells"]].tolist() == ["fails", "holds", 0.9, 1]
 
 

@@ -13,11 +13,12 @@ from typing import Any
 import pytest
 
 from ironsweep import rajaperf, rajaperf_import, tables
+from ironsweep.columns import frame_of, names_of, read_table, rows_of, write_table
 from ironsweep.errors import UserError
 from ironsweep.golden import case_of, compute
 from ironsweep.judge import read_references
 from ironsweep.rajaperf import read_listing, read_report
-from ironsweep.rajaperf_import import COMPARED_COLUMNS, IMPORTED_COLUMNS, beside, frame_of, read_folder, rows_of
+from ironsweep.rajaperf_import import beside, read_folder
 from ironsweep.records import read_file
 from synthetic import NVIDIA, planned_cell, sweep
 
@@ -358,12 +359,12 @@ def test_tables_keep_rows(run: Path, tmp_path: Path) -> None:
     (run / "ironsweep.yaml").write_text(FACTS)
     rows = read_folder(run, "other")
     path = tmp_path / "taken.parquet"
-    frame_of(rows, IMPORTED_COLUMNS).to_parquet(path)
-    assert rows_of(tables.read_table(path)) == [
-        {column: row.get(column) for column in IMPORTED_COLUMNS} for row in rows
+    frame_of(rows, "rajaperf_imported").to_parquet(path)
+    assert rows_of(read_table(path)) == [
+        {column: row.get(column) for column in names_of("rajaperf_imported")} for row in rows
     ]
-    whole = frame_of(compared(rows), COMPARED_COLUMNS)
-    assert whole.dtypes.equals(frame_of([], COMPARED_COLUMNS).dtypes)
+    whole = frame_of(compared(rows), "rajaperf_compared")
+    assert whole.dtypes.equals(frame_of([], "rajaperf_compared").dtypes)
     assert set(whole["status"]) == {"ok", "not_run", "no_cell"}
 
 
@@ -559,8 +560,7 @@ def h200(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for kernel in {record["kernel"] for record in records}
     }
     rows = tables.judged_cells(tables.imported_system("h200", records), golden, {})
-    frame = tables.frame_of(rows, tables.CELL_COLUMNS)
-    tables.write_table(frame, folder / "cells.csv", folder / "cells.parquet")
+    write_table(frame_of(rows, "cells"), folder, "cells")
     return folder
 
 
@@ -576,7 +576,7 @@ def test_measurements_of_an_h200_in_rajaperfs_layout(h200: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     place = h200 / "out/sm_90-kernel/SIZE_000010000"
-    cells = tables.read_table(h200 / "cells.parquet")
+    cells = read_table(h200 / "cells.parquet")
     kernels = set(cells["kernel"])
     report = read_report(place / "RAJAPerf-timing-Minimum.csv")
     assert {key[0] for key in report.values} == kernels and len(kernels) == 16
@@ -604,8 +604,8 @@ def test_rajaperfs_times_beside_those_of_an_h200(h200: Path, run: Path) -> None:
         "--imported", h200 / "h200.jsonl", "--out", h200,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert len(tables.read_table(h200 / "rajaperf_imported.parquet")) == 9
-    found = tables.read_table(h200 / "rajaperf_compared.parquet")
+    assert len(read_table(h200 / "rajaperf_imported.parquet")) == 9
+    found = read_table(h200 / "rajaperf_compared.parquet")
     triad = found[(found["kernel"] == "Stream_TRIAD") & (found["rajaperf_variant"] == "Base_CUDA")]
     assert dict(triad["status"].value_counts()) == {"ok": 3, "not_comparable": 3}
     right = triad[triad["status"] == "ok"]

@@ -38,7 +38,7 @@ rule rajaperf_export:
         script="workflow/scripts/rajaperf.py",
         sources=expand(
             "workflow/scripts/ironsweep/{module}.py",
-            module=["judge", "rajaperf", "rajaperf_import", "records", "statistics", "tables"],
+            module=["columns", "comparison", "judge", "rajaperf", "rajaperf_import", "records"],
         ),
     output:
         directory("results/tables/rajaperf/{system}"),

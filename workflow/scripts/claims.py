@@ -19,7 +19,7 @@ def main() -> None:
     ratios, cells = (read_table(arguments.tables / f"{name}.parquet") for name in ("ratios", "cells"))
     rows = claims.table_of(ratios, cells)
     decisions = [claims.decide(claim, rows) for claim in claims.read(arguments.claims, str(arguments.claims))]
-    write_table(frame_of(claims.rows_of(decisions), "claims"), arguments.tables, "claims")
+    write_table(frame_of(claims.verdict_rows(decisions), "claims"), arguments.tables, "claims")
     part = arguments.text.with_name(f"{arguments.text.name}.part")
     part.write_text(claims.report(decisions), encoding="utf-8")
     part.replace(arguments.text)

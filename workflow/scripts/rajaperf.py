@@ -8,12 +8,12 @@ from typing import Any
 
 import pandas as pd
 
+from ironsweep.columns import frame_of, read_table, rows_of, write_table
 from ironsweep.errors import UserError, run_main
 from ironsweep.judge import read_references
 from ironsweep.rajaperf import export
-from ironsweep.rajaperf_import import COMPARED_COLUMNS, IMPORTED_COLUMNS, beside, frame_of, read_folder, rows_of
+from ironsweep.rajaperf_import import beside, read_folder
 from ironsweep.records import Record, read_records
-from ironsweep.tables import read_table, write_table
 
 
 def main() -> None:
@@ -53,7 +53,7 @@ def _take(arguments: argparse.Namespace) -> None:
     rows = read_folder(arguments.folder, arguments.name)
     arguments.out.parent.mkdir(parents=True, exist_ok=True)
     part = arguments.out.with_name(f"{arguments.out.name}.part")
-    frame_of(rows, IMPORTED_COLUMNS).to_parquet(part, index=False)
+    frame_of(rows, "rajaperf_imported").to_parquet(part, index=False)
     part.replace(arguments.out)
     print(f"{arguments.out}: {len(rows)} times, {sum(row['status'] == 'ok' for row in rows)} of them measured")
 
@@ -62,9 +62,8 @@ def _compare(arguments: argparse.Namespace) -> None:
     taken = pd.concat([read_table(path) for path in arguments.taken], ignore_index=True)
     samples = {key: record.get("seconds_per_rep") or [] for key, record in _records(arguments).items()}
     compared = beside(rows_of(taken), rows_of(read_table(arguments.cells)), samples)
-    for name, frame in (("imported", taken), ("compared", frame_of(compared, COMPARED_COLUMNS))):
-        stem = arguments.out / f"rajaperf_{name}"
-        write_table(frame, stem.with_suffix(".csv"), stem.with_suffix(".parquet"))
+    write_table(taken, arguments.out, "rajaperf_imported")
+    write_table(frame_of(compared, "rajaperf_compared"), arguments.out, "rajaperf_compared")
 
 
 def _records(arguments: argparse.Namespace) -> dict[tuple[str, str], Record]:

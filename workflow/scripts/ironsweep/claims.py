@@ -12,7 +12,7 @@ from typing import Any
 
 import pandas as pd
 
-from ironsweep.columns import declared
+from ironsweep.columns import declared, rows_of
 from ironsweep.config import Origin, Text, conform
 from ironsweep.configtext import did_you_mean
 from ironsweep.efficiency import FMA
@@ -141,9 +141,7 @@ def table_of(ratios: pd.DataFrame, cells: pd.DataFrame) -> list[Row]:
     """Rows of ratios with the columns of their cells that claims can speak of; None where there is no value."""
     wider = ratios.merge(cells[["system", "id", *_FROM_CELLS]], on=["system", "id"], how="left", validate="1:1")
     # The peak is a yardstick and no kernel of the suite.
-    wider = wider[wider["kernel"] != FMA].astype(object)
-    rows = wider.where(wider.notna(), None).to_dict("records")
-    return [{str(key): value for key, value in row.items()} for row in rows]
+    return rows_of(wider[wider["kernel"] != FMA])
 
 
 def decide(claim: Claim, rows: Sequence[Row]) -> Decision:
@@ -244,7 +242,7 @@ def _number(row: Row, claim: Claim | None) -> str:
     return f" {float(row[claim.column]):.3f}{interval}"
 
 
-def rows_of(decisions: Sequence[Decision]) -> Iterator[Row]:
+def verdict_rows(decisions: Sequence[Decision]) -> Iterator[Row]:
     """Rows of the table of claims."""
     for decision in decisions:
         claim = decision.claim

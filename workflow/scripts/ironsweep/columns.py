@@ -80,6 +80,14 @@ def frame_of(rows: Iterable[Row], table: str) -> pd.DataFrame:
     return frame.astype({name: _DTYPES[column.type] for name, column in columns.items()})
 
 
+def rows_of(frame: pd.DataFrame) -> list[Row]:
+    """Rows of a table, with None where it has nothing."""
+    plain = frame.astype(object)
+    return [
+        {str(key): value for key, value in row.items()} for row in plain.where(plain.notna(), None).to_dict("records")
+    ]
+
+
 def write_table(frame: pd.DataFrame, folder: Path, name: str) -> None:
     """Write a table as CSV and as Parquet; neither file is ever there half written."""
     folder.mkdir(parents=True, exist_ok=True)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from ironsweep.columns import read_table
+from ironsweep.columns import read_table, rows_of
 from ironsweep.errors import UserError
 from ironsweep.records import RecordFile, read_file
 from ironsweep.variants import program
@@ -55,12 +55,7 @@ def _row(root: Path, cell: str) -> tuple[Row, int]:
         raise UserError(
             f"--config: cell: {len(found)} cells have ids that begin with {cell!r}: {names}; give more digits"
         )
-    return _values(found)[0], int(found.index[0]) + 2  # after the heading
-
-
-def _values(frame: pd.DataFrame) -> list[Row]:
-    plain = frame.astype(object).where(frame.notna(), None)
-    return [{str(key): value for key, value in row.items()} for row in plain.to_dict("records")]
+    return rows_of(found)[0], int(found.index[0]) + 2  # after the heading
 
 
 def _steps(root: Path, row: Row, line: int) -> Iterator[tuple[str, str]]:
@@ -106,7 +101,7 @@ def _comparisons(root: Path, row: Row) -> Iterator[tuple[str, str]]:
     file = root / TABLES / "ratios.parquet"
     ratios = read_table(file) if file.exists() else pd.DataFrame({"system": [], "id": [], "baseline_id": []})
     own = ratios[(ratios["system"] == row["system"]) & (ratios["id"] == row["id"])]
-    for index, ratio in zip(own.index, _values(own), strict=True):
+    for index, ratio in zip(own.index, rows_of(own), strict=True):
         where = f"{TABLES}/ratios.csv:{index + 2}"
         if ratio["speed"] is None:
             yield "compared", f"{where}: {ratio['status']}: {ratio['reason']}"

@@ -15,10 +15,10 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+from ironsweep.comparison import IncomparableError, require_comparable
 from ironsweep.errors import UserError
 from ironsweep.golden import actual_size
 from ironsweep.judge import Status
-from ironsweep.statistics import IncomparableError, require_comparable
 
 Row = Mapping[str, Any]
 Key = tuple[str, str, str]

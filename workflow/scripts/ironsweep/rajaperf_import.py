@@ -13,13 +13,12 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-import pandas as pd
 import yaml
 
+from ironsweep.comparison import IncomparableError, require_comparable
 from ironsweep.errors import UserError
 from ironsweep.judge import Status
 from ironsweep.rajaperf import COMBINERS, MARK, NOT_RUN, PASSED, Key, Report, Row, read_listing, read_report
-from ironsweep.statistics import IncomparableError, require_comparable
 
 FACTS = "ironsweep.yaml"
 """A file in the folder of RAJAPerf's files, in which a person says what these do not."""
@@ -36,58 +35,6 @@ OTHER_REGIONS: Mapping[str, str] = {
     "Comm_HALO_PACKING": "RAJAPerf waits for the GPU twice in each repetition, after packing and after unpacking",
 }
 """Kernels whose repetitions on GPUs are neither our region `kernel` nor another of ours."""
-
-IMPORTED_COLUMNS = [
-    "import",
-    "file",
-    "kernel",
-    "variant",
-    "tuning",
-    "device",
-    "arch",
-    "device_name",
-    "host",
-    "region",
-    "data",
-    "actual_size",
-    "reps",
-    "passes",
-    "ranks",
-    "contraction",
-    "block",
-    "precision",
-    "checksum",
-    "status",
-    "reason",
-    "mean_s",
-    "min_s",
-    "max_s",
-    "rounding_s",
-]
-COMPARED_COLUMNS = [
-    "import",
-    "kernel",
-    "actual_size",
-    "rajaperf_variant",
-    "rajaperf_tuning",
-    "system",
-    "id",
-    "variant",
-    "tuning",
-    "device",
-    "region",
-    "status",
-    "reason",
-    "mean_s",
-    "rajaperf_mean_s",
-    "speed",
-    "speed_low",
-    "speed_high",
-    "n",
-    "rajaperf_n",
-]
-_INTEGERS = {"actual_size", "reps", "passes", "ranks", "block", "n", "rajaperf_n"}
-_FLOATS = {"mean_s", "min_s", "max_s", "rounding_s", "rajaperf_mean_s", "speed", "speed_low", "speed_high"}
 
 _SAID = ("arch", "device_name", "host", "contraction", "precision")
 """What the contract of two cells needs, RAJAPerf's files lack, and FACTS can say."""
@@ -331,18 +278,3 @@ def _refusal(row: Row, cell: Row) -> str:
 
 
 # --- Tables --------------------------------------------------------------------------------------------------------
-
-
-def frame_of(rows: Iterable[Row], columns: Sequence[str]) -> pd.DataFrame:
-    """Rows as a data frame whose column types do not depend on which values are missing."""
-    frame = pd.DataFrame(list(rows), columns=list(columns))
-    kinds = {column: "Int64" if column in _INTEGERS else "float64" for column in _INTEGERS | _FLOATS}
-    return frame.astype({column: kinds.get(column, "string") for column in columns})
-
-
-def rows_of(frame: pd.DataFrame) -> list[dict[str, Any]]:
-    """Rows of a table with None where it has nothing."""
-    return [
-        {str(name): None if pd.isna(value) else value for name, value in row.items()}
-        for row in frame.to_dict("records")
-    ]
