@@ -18,6 +18,7 @@ rule all:
     default_target: True
     input:
         "results/summary.txt",
+        "results/claims.txt",
         RAJAPERF_TABLES,
     message:
         "Everything is up to date"
