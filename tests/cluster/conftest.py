@@ -1,14 +1,13 @@
-"""A cluster for all tests of this folder, and a sweep that runs on it."""
+"""Sweeps that run on the cluster of these tests."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from slurm_on_one_host import Cluster, running, why_not
+from slurm_on_one_host import Cluster, why_not
 from sweep_through_slurm import Sweep
 
 
@@ -19,13 +18,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.cluster)
             if why_not():
                 item.add_marker(pytest.mark.skip(reason=f"no Slurm can be started: {why_not()}"))
-
-
-@pytest.fixture(scope="session")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    """A running cluster."""
-    with running(tmp_path_factory.mktemp("slurm")) as cluster:
-        yield cluster
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 
 from ironsweep.kernels import discover
-from slurm_on_one_host import Cluster, running, why_not
+from slurm_on_one_host import Cluster, why_not
 from sweep_through_slurm import CHANCE, Sweep
 from sweep_through_slurm import finished as whole
 
@@ -272,24 +272,26 @@ class ThroughSlurm(Sweep):
 
 @pytest.mark.cluster
 @pytest.mark.skipif(bool(why_not()), reason=f"no Slurm can be started: {why_not()}")
-def test_a_disturbed_sweep_through_slurm(finished: Checkout, tmp_path_factory: pytest.TempPathFactory) -> None:
+def test_a_disturbed_sweep_through_slurm(
+    finished: Checkout, cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Its tables are those of an undisturbed one, and say the same as those of this machine."""
     built = finished.folder / "results"
-    with running(tmp_path_factory.mktemp("cluster")) as cluster:
-        quiet = ThroughSlurm(tmp_path_factory.mktemp("quiet"), cluster, built)
-        whole(quiet.begin())
-        assert {job["JobState"] for job in cluster.ended()} == {"COMPLETED"}
+    before = len(cluster.ended())
+    quiet = ThroughSlurm(tmp_path_factory.mktemp("quiet"), cluster, built)
+    whole(quiet.begin())
+    assert {job["JobState"] for job in cluster.ended()[before:]} == {"COMPLETED"}
 
-        sweep = ThroughSlurm(tmp_path_factory.mktemp("disturbed"), cluster, built)
-        process = sweep.begin()
-        job = sweep.wait_until_measuring(2)
-        cluster.cancel(job)
-        sweep.wait_for(lambda: job not in cluster.jobs())
-        sweep.wait_until_measuring(2)
-        process.kill()
-        whole(process, code=-9)
-        assert not (sweep.folder / sweep.TABLE).exists()
-        whole(sweep.begin())
+    sweep = ThroughSlurm(tmp_path_factory.mktemp("disturbed"), cluster, built)
+    process = sweep.begin()
+    job = sweep.wait_until_measuring(2)
+    cluster.cancel(job)
+    sweep.wait_for(lambda: job not in cluster.jobs())
+    sweep.wait_until_measuring(2)
+    process.kill()
+    whole(process, code=-9)
+    assert not (sweep.folder / sweep.TABLE).exists()
+    whole(sweep.begin())
     sweep.is_whole()
     pd.testing.assert_frame_equal(sweep.cells(), quiet.cells())
     assert sweep.checksums("Stream_TRIAD") == quiet.checksums("Stream_TRIAD")
