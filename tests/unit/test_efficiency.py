@@ -101,3 +101,6 @@ def test_a_platform_where_nothing_ran_is_none() -> None:
     rows = list(portability([*platforms({"median_s": 3.0}), absent]))
     assert {row["platform"] for row in rows} == {"laptop sm_90", "laptop gfx90a"}
     assert {row["platforms"] for row in rows} == {2}
+    elsewhere = cell(device="amd", arch="gfx942", size=7, status="not_run", reason="no such device")
+    assert list(portability([elsewhere])) == []
+    assert all(row["size"] == 1000 for row in portability([*platforms({"median_s": 3.0}), elsewhere]))

@@ -128,6 +128,8 @@ def portability(cells: Iterable[Row]) -> Iterator[Row]:
                 failures[place] = cell
         planned = {_platform(cell) for cell in group}
         here = [name for name in platforms if name in planned]
+        if not here:
+            continue
         best = {name: min((time for place, time in times.items() if place[2] == name), default=0.0) for name in here}
         for variant, safety in dict.fromkeys(_key(cell, "variant", "safety") for cell in group):
             efficiencies = {
