@@ -241,6 +241,16 @@ def _write_index(index: Index, root: Path) -> None:
     write_if_changed(root / PLAN / "index.json", f"{json.dumps(data, indent=1, default=str)}\n")
 
 
+def record_files(root: Path) -> list[Path]:
+    """Files of records in ``results``: those of the plan's batches, and those that were taken in.
+
+    Without a plan, all that there are. Files of batches that were given up stay, and are none of the results.
+    """
+    index = load(root)
+    planned = [root / entry.records for entry in index.batches] if index else sorted((root / RECORDS).glob("*/*.jsonl"))
+    return [path for path in [*planned, *sorted((root / "results/imported").glob("*.jsonl"))] if path.exists()]
+
+
 def handed_back(records: Path) -> Iterator[str]:
     """Ids of the points of a batch that were not run because its device failed; a damaged line is none."""
     with records.open("rb") as lines:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from ironsweep import tables
+from ironsweep import batches, tables
 from ironsweep.columns import read_table
 from ironsweep.comparison import FEWEST_PAIRS, Verdict, noise_floor, parity, verdict
 from ironsweep.efficiency import is_measured
@@ -58,12 +58,8 @@ def read_set(path: Path, name: str) -> ResultSet:
     Raises:
         UserError: if there are no records.
     """
-    folder = path / "results" if (path / "results").is_dir() else path
-    files = (
-        [path]
-        if path.is_file()
-        else [*sorted(folder.glob("records/*/*.jsonl")), *sorted(folder.glob("imported/*.jsonl"))]
-    )
+    root = path if (path / "results").is_dir() else path.parent
+    files = [path] if path.is_file() else batches.record_files(root) if (root / "results").is_dir() else []
     if not files:
         raise UserError(f"--config: {name}: {path} is neither a file of records nor a folder `results` with records")
     records, problems = [], []
@@ -76,7 +72,7 @@ def read_set(path: Path, name: str) -> ResultSet:
         raise UserError(
             f"--config: {name}: {path} has no record that can be read" + (f"; {problems[0]}" if problems else "")
         )
-    judged = _judged(folder / "tables/cells.parquet")
+    judged = _judged(root / "results/tables/cells.parquet")
     cells = []
     for record in records:
         if record["kind"] != "measure" or record.get("twin_of"):

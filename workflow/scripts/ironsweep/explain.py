@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from ironsweep import batches
 from ironsweep.columns import read_table, rows_of
 from ironsweep.errors import UserError
 from ironsweep.records import RecordFile, read_file
@@ -123,10 +124,8 @@ def _comparisons(root: Path, row: Row) -> Iterator[tuple[str, str]]:
 
 def _record(root: Path, row: Row) -> tuple[Path, int, Row, RecordFile] | None:
     """File, line and content of the record of a cell."""
-    results = root / "results"
-    own = sorted((results / "records" / row["system"]).glob("*.jsonl"))
-    for file in [*own, results / "imported" / f"{row['system']}.jsonl"]:
-        if not file.exists() or row["id"].encode() not in file.read_bytes():
+    for file in batches.record_files(root):
+        if row["system"] not in (file.parent.name, file.stem) or row["id"].encode() not in file.read_bytes():
             continue
         content = read_file(file)
         record = next((record for record in content.records if record["id"] == row["id"]), None)
