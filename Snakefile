@@ -19,6 +19,7 @@ rule all:
     input:
         "results/summary.txt",
         "results/claims.txt",
+        "results/report.html",
         RAJAPERF_TABLES,
     message:
         "Everything is up to date"

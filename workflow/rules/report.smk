@@ -4,6 +4,7 @@
 localrules:
     decide_claims,
     claims,
+    report_page,
     figures,
     summary,
 
@@ -56,6 +57,31 @@ rule claims:
         "What became of the claims in config/claims.yaml:"
     shell:
         "tee {log} < {input}"
+
+
+rule report_page:
+    input:
+        tables=expand(
+            "results/tables/{table}.parquet", table=["cells", "ratios", "geometric_means", "claims", "problems"]
+        ),
+        figures=expand("results/figures/{system}", system=[*SYSTEMS, *IMPORTS]),
+        records=[str(entry.records) for entry in INDEX.batches],
+        imported=expand("results/imported/{name}.jsonl", name=IMPORTS),
+        toolchain="results/toolchain/toolchain.json",
+        template="workflow/report/report.html.j2",
+        script="workflow/scripts/report.py",
+        sources=expand("workflow/scripts/ironsweep/{module}.py", module=["columns", "report"]),
+    output:
+        "results/report.html",
+    log:
+        "results/logs/report.log",
+    conda:
+        "../envs/ironsweep.yaml"
+    message:
+        "Writing {output}, which opens in any browser"
+    shell:
+        "python {input.script} --tables results/tables --figures {input.figures} --records {input.records}"
+        " --imported {input.imported} --toolchain {input.toolchain} --out {output} > {log} 2>&1"
 
 
 rule summary:
