@@ -99,7 +99,7 @@ def test_what_a_worker_says_is_text() -> None:
 def test_it_needs_nothing_from_outside_and_stays_small(tmp_path: Path) -> None:
     cells, records, golden = sweep()
     whole = sources(cells, records, golden)
-    many = pd.concat([whole.cells.assign(id=whole.cells["id"].str[:-3] + f"{n:03x}") for n in range(82)])[:5000]
+    many = pd.concat([whole.cells.assign(id=f"{n:03x}" + whole.cells["id"].str[3:]) for n in range(82)])[:5000]
     figure = tmp_path / "laptop/a_figure.svg"
     figure.parent.mkdir()
     figure.write_text("<svg xmlns='http://www.w3.org/2000/svg'>" + "x" * report.LARGEST_SVG + "</svg>")
