@@ -10,6 +10,7 @@
 
 #![cfg_attr(any(device, launcher), no_std)]
 #![feature(auto_traits, core_intrinsics, negative_impls)]
+#![cfg_attr(not(any(target_arch = "nvptx64", target_arch = "amdgpu")), feature(repr_simd))]
 #![cfg_attr(target_arch = "nvptx64", feature(stdarch_nvptx))]
 #![cfg_attr(target_arch = "amdgpu", feature(stdarch_amdgpu))]
 #![allow(internal_features)]
@@ -41,7 +42,7 @@ pub mod prelude {
     pub use crate::kernel;
     pub use crate::kernel::{Bytes, Kernel, Launch, Launcher, counted, part, whole};
     pub use crate::launch::{Group, Item, Item2, Item3, Seat, Strip, Team};
-    pub use crate::math::{exp, sqrt};
+    pub use crate::math::{exp, fma, fma_each, sqrt};
     pub use crate::sizes::{Mesh, cube_edge, square_edge};
 }
 

@@ -30,3 +30,31 @@ pub fn exp(x: f64) -> f64 {
 pub fn sqrt(x: f64) -> f64 {
     core::intrinsics::sqrtf64(x)
 }
+
+/// `a * b + c`, rounded once: one operation where the device has it, else a call of its math library.
+#[inline(always)]
+pub fn fma(a: f64, b: f64, c: f64) -> f64 {
+    core::intrinsics::fmaf64(a, b, c)
+}
+
+/// The same of `N` numbers each, which need not wait for each other: a GPU's thread does one after another.
+#[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
+#[inline(always)]
+pub fn fma_each<const N: usize>(a: [f64; N], b: [f64; N], c: [f64; N]) -> [f64; N] {
+    core::array::from_fn(|number| fma(a[number], b[number], c[number]))
+}
+
+/// The same of `N` numbers each, which need not wait for each other: a processor has vectors for them.
+#[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
+#[inline(always)]
+pub fn fma_each<const N: usize>(a: [f64; N], b: [f64; N], c: [f64; N]) -> [f64; N] {
+    /// Of any length; LLVM takes as many of the processor's vectors as it needs.
+    #[derive(Clone, Copy)]
+    #[repr(simd)]
+    struct Vector<const N: usize>([f64; N]);
+
+    // SAFETY: all the intrinsic demands is that these are vectors of floating-point numbers.
+    let vector = unsafe { core::intrinsics::simd::simd_fma(Vector(a), Vector(b), Vector(c)) };
+    // SAFETY: a vector begins with its numbers.
+    unsafe { core::ptr::from_ref(&vector).cast::<[f64; N]>().read() }
+}

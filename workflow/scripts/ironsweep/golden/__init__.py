@@ -7,7 +7,7 @@ cache, so that 1e8 elements take seconds and, but for a few kernels, little memo
 * `sizes`: what they make of a target size;
 * `rounded`: numbers with bounds of what correct results may deviate;
 * `oracle`: what an oracle is, and its usual shapes;
-* `elements`, `meshes`, `grids`, `tensors`, `halo`: the definitions of the kernels;
+* `elements`, `meshes`, `grids`, `tensors`, `halo`, `chains`: the definitions of the kernels;
 * `kernels`: the table of them all;
 * `results`: checksums, expected elements and files.
 """

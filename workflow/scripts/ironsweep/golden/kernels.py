@@ -2,6 +2,7 @@
 
 from ironsweep.errors import UserError
 from ironsweep.golden import elements
+from ironsweep.golden.chains import PEAK
 from ironsweep.golden.data import Scalar, constant, ramped
 from ironsweep.golden.grids import HYDRO_2D, JACOBI_2D
 from ironsweep.golden.halo import halo_packing
@@ -79,6 +80,7 @@ ORACLES: dict[str, Oracle] = {
         elementwise(elements.copy, ramped(0)).pieces, sum_tolerance, outputs=lambda size: (Output(1),), is_sum=True
     ),
     "Comm_HALO_PACKING": halo_packing(tolerance=SUMMATION),
+    "Peak_FMA": PEAK,
     # TRIAD gone wrong on purpose: judged by what TRIAD should give.
     "Planted_OFF_BY_ONE": _TRIAD,
     "Planted_NOTHING": _TRIAD,
