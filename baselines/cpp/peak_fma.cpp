@@ -20,11 +20,28 @@ constexpr double FACTOR = 0.99;
 // are in half of the registers.
 template <size_t N> using Chains = double __attribute__((vector_size(N * sizeof(double))));
 
+// A value in all places; subtracting nothing changes none, and is left out.
+template <size_t N> Chains<N> all(double value) { return value - Chains<N>{}; }
+
 // The second half is added to the first one.
 template <size_t HALF> Chains<HALF> halved(Chains<2 * HALF> chains) {
     Chains<HALF> halves[2];
     std::memcpy(halves, &chains, sizeof chains);
-    return __builtin_elementwise_fma(halves[1], Chains<HALF>{} + FACTOR, halves[0]);
+    return __builtin_elementwise_fma(halves[1], all<HALF>(FACTOR), halves[0]);
+}
+
+// One element. Vectors of one value are made here: brought from outside of a parallel region, each would be several
+// registers, of which there are not enough.
+double element(const double* __restrict__ x, double b) {
+    Chains<LANES> first;
+    std::memcpy(&first, x, sizeof first);
+    Chains<LANES> second = first;
+    for (int step = 0; step < STEPS; ++step) {
+        first = __builtin_elementwise_fma(first, all<LANES>(FACTOR), all<LANES>(b));
+        second = __builtin_elementwise_fma(second, all<LANES>(-FACTOR), all<LANES>(b));
+    }
+    first = __builtin_elementwise_fma(second, all<LANES>(FACTOR), first);
+    return halved<1>(halved<2>(halved<4>(halved<8>(first))))[0];
 }
 
 } // namespace
@@ -33,20 +50,11 @@ int ironsweep_repetition(const void* arguments, const ironsweep_problem* problem
     const auto& given = *static_cast<const Arguments*>(arguments);
     const double* __restrict__ x = given.x.data;
     double* __restrict__ out = given.out.data;
+    const double b = given.b;
     const size_t n = problem->size;
-    const Chains<LANES> b = Chains<LANES>{} + given.b;
-    const Chains<LANES> factor = Chains<LANES>{} + FACTOR;
 #pragma omp parallel for schedule(static)
     for (size_t i = 0; i < n; ++i) {
-        Chains<LANES> first;
-        std::memcpy(&first, x + i, sizeof first);
-        Chains<LANES> second = first;
-        for (int step = 0; step < STEPS; ++step) {
-            first = __builtin_elementwise_fma(first, factor, b);
-            second = __builtin_elementwise_fma(second, -factor, b);
-        }
-        first = __builtin_elementwise_fma(second, factor, first);
-        out[i] = halved<1>(halved<2>(halved<4>(halved<8>(first))))[0];
+        out[i] = element(x + i, b);
     }
     return IRONSWEEP_OK;
 }

@@ -12,6 +12,8 @@ from ironsweep.records import read_file
 ROOT = Path(__file__).parents[2]
 RECORDS = ROOT / "examples/h200/h200.jsonl.xz"
 QUICK = 100_000
+# Kernels that the suite did not have yet when these records were made.
+LATER = {"Peak_FMA"}
 
 
 def test_every_line_is_a_record() -> None:
@@ -22,9 +24,10 @@ def test_every_line_is_a_record() -> None:
     assert {record["device_name"] for record in content.records} == {"NVIDIA H200"}
     largest = [r for r in content.records if r["kind"] == "measure" and r["size"] == 100_000_000]
     forms = {(r["kernel"], r["variant"], r["safety"], r["contraction"]) for r in largest if r["region"] == "kernel"}
-    kernels = [name for name, kernel in discover(ROOT).items() if not kernel.planted]
+    kernels = {name for name, kernel in discover(ROOT).items() if not kernel.planted}
+    assert kernels > LATER
     variants = (("rust_liboffload", "safe"), ("rust_liboffload", "unchecked"), ("cuda", "none"))
-    assert forms == {(k, v, s, c) for k in kernels for v, s in variants for c in ("strict", "contract")}
+    assert forms == {(k, v, s, c) for k in kernels - LATER for v, s in variants for c in ("strict", "contract")}
 
 
 def test_small_results_are_right(tmp_path: Path) -> None:
