@@ -42,7 +42,7 @@ pub mod prelude {
     pub use crate::kernel;
     pub use crate::kernel::{Bytes, Kernel, Launch, Launcher, counted, part, whole};
     pub use crate::launch::{Group, Item, Item2, Item3, Seat, Strip, Team};
-    pub use crate::math::{exp, fma, fma_each, sqrt};
+    pub use crate::math::{exp, fma_each, sqrt};
     pub use crate::sizes::{Mesh, cube_edge, square_edge};
 }
 

@@ -31,20 +31,16 @@ pub fn sqrt(x: f64) -> f64 {
     core::intrinsics::sqrtf64(x)
 }
 
-/// `a * b + c`, rounded once: one operation where the device has it, else a call of its math library.
-#[inline(always)]
-pub fn fma(a: f64, b: f64, c: f64) -> f64 {
-    core::intrinsics::fmaf64(a, b, c)
-}
-
-/// The same of `N` numbers each, which need not wait for each other: a GPU's thread does one after another.
+/// `a * b + c` of `N` numbers that do not depend on each other, each rounded once: an operation where the device has it,
+/// else a call of the math library. A GPU's thread does one after another.
 #[cfg(any(target_arch = "nvptx64", target_arch = "amdgpu"))]
 #[inline(always)]
 pub fn fma_each<const N: usize>(a: [f64; N], b: [f64; N], c: [f64; N]) -> [f64; N] {
-    core::array::from_fn(|number| fma(a[number], b[number], c[number]))
+    core::array::from_fn(|number| core::intrinsics::fmaf64(a[number], b[number], c[number]))
 }
 
-/// The same of `N` numbers each, which need not wait for each other: a processor has vectors for them.
+/// `a * b + c` of `N` numbers that do not depend on each other, each rounded once: an operation where the device has it,
+/// else a call of the math library. A processor has vectors for several at once.
 #[cfg(not(any(target_arch = "nvptx64", target_arch = "amdgpu")))]
 #[inline(always)]
 pub fn fma_each<const N: usize>(a: [f64; N], b: [f64; N], c: [f64; N]) -> [f64; N] {
@@ -57,4 +53,19 @@ pub fn fma_each<const N: usize>(a: [f64; N], b: [f64; N], c: [f64; N]) -> [f64; 
     let vector = unsafe { core::intrinsics::simd::simd_fma(Vector(a), Vector(b), Vector(c)) };
     // SAFETY: a vector begins with its numbers.
     unsafe { core::ptr::from_ref(&vector).cast::<[f64; N]>().read() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fma_each;
+
+    #[test]
+    fn products_are_not_rounded_before_the_addition() {
+        let above_one = 1.0 + f64::EPSILON;
+        let square_rounded = above_one * above_one;
+        let lost = f64::EPSILON * f64::EPSILON;
+        assert_eq!(fma_each([above_one], [above_one], [-square_rounded]), [lost]);
+        let many = fma_each([2.0, 3.0, above_one], [5.0, 7.0, above_one], [1.0, -1.0, -square_rounded]);
+        assert_eq!(many, [11.0, 20.0, lost]);
+    }
 }

@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ironsweep.golden.data import Case, Scalar, ramped
+from ironsweep.golden.data import Array, Case, Scalar, ramped
 from ironsweep.golden.oracle import Oracle, Piece, relative, surroundings
 from ironsweep.golden.rounded import ULP
 
@@ -29,20 +29,20 @@ _MAGNITUDE_OF_B = float(sum(_SHARES) * (_RISING + _FACTOR * _RISING))
 
 
 def _peak(case: Case, bounded: bool) -> Iterator[Piece]:
-    """Peak FMA: two chains from each of 16 neighbours, `chain = +-0.99 * chain + b` 64 times, joined in 5 rounds.
+    """Peak FMA: two chains from each of 16 neighbours, 64 times `chain = +-0.99 * chain + b`, joined in 5 rounds.
 
-    The result is linear in the data, so it is written down without any chain: weights, which are computed exactly, times
-    data. What a correct variant may deviate: between a datum and the result there are at most 69 fused multiply-adds, 64
-    steps and 5 rounds. Each multiplies what became of the datum by 1 + d, where d is at most 2**-53; a variant without
-    fused operations has two such factors, for which there is room here, too. The sum below has one rounding for each of
-    its 17 products and 16 additions.
+    The result is linear in the data, so it is written down without any chain: weights, which are computed exactly,
+    times data. What a correct variant may deviate: between a datum and the result there are at most 69 fused
+    multiply-adds, 64 steps and 5 rounds. Each multiplies what became of the datum by 1 + d, where d is at most 2**-53;
+    a variant without fused operations has two such factors, for which there is room here, too. The sum below rounds
+    a term's weight, its product and what it is added to: 18 times at most.
     """
     b = _B.block(case, 0, 1)
     for near in surroundings(case, [_X], case.size + _LANES - 1, _LANES - 1, False):
         count = max(min(near.stop, case.size) - near.start, 0)
         terms = [weight * near(0, lane)[:count] for lane, weight in enumerate(_WEIGHTS)]
         values = sum(terms, start=np.full(count, _WEIGHT_OF_B * b))
-        error = 0.0
+        error: Array | float = 0.0
         if bounded:
             magnitude = sum(map(np.abs, terms), start=np.full(count, _MAGNITUDE_OF_B * abs(b)))
             error = (_STEPS + _ROUNDS + _LANES + 1) * ULP * magnitude
