@@ -171,7 +171,7 @@ def _extremes(known: pd.DataFrame) -> str:
         return "There is no fastest and no slowest comparison"
     rows = sorted(rows_of(known), key=lambda row: float(row["speed"]))
     worst, best = (
-        f"{row['speed']:.2f} times {row['baseline_variant']} ({row['variant']}, {row['kernel']}, {row['size']:,} elements)"
+        f"{row['speed']:.2f} times {row['baseline_variant']} ({row['variant']}, {row['kernel']}, {row['size']:,})"
         for row in (rows[0], rows[-1])
     )
     return f"The largest speed is {best}, the smallest {worst}"
