@@ -248,6 +248,8 @@ def test_outside_the_repository_it_says_so(root: Path) -> None:
         ("exclusive: false", "exclusive: NO", "slurm.exclusive: NO is true or false for YAML; write true or false"),
         ("scheduler: slurm", "scheduler: local", "slurm: is given, but the scheduler is local"),
         ("mem_mb: 4000", "mem_mb: 100", "slurm.mem_mb: 100 is out of range; it must be at least 500"),
+        ("cpus: 4", "gres: gpu:h100:0", 'slurm.gres: "gpu:h100:0" is not possible here'),
+        ("scheduler: slurm", "scheduler: slurm\nscratch: $SCRATCH", 'scratch: "$SCRATCH" is not possible here'),
         ("cpus: 4", "gres: gpu h100", 'slurm.gres: "gpu h100" is not possible here'),
     ],
 )
@@ -256,6 +258,14 @@ def test_a_wrong_system_is_refused(root: Path, old: str, new: str, message: str)
     said = refusal(root, system="cluster")
     assert said.startswith("config/systems/cluster.yaml:")
     assert message in said
+
+
+def test_a_job_asks_for_no_more_gpus_than_a_node_has(root: Path) -> None:
+    edit(root, "host: {}", "nvidia: {arch: sm_90, count: 4}", "config/systems/cluster.yaml")
+    edit(root, "cpus: 4", "gres: gpu:h100:8", "config/systems/cluster.yaml")
+    assert "slurm.gres: asks for 8 GPUs, but a node has 4 (count)" in refusal(root, system="cluster")
+    edit(root, "gres: gpu:h100:8", "gres: gpu:h100", "config/systems/cluster.yaml")
+    assert resolve(root, system="cluster").systems
 
 
 @pytest.mark.parametrize("name", [file.stem for file in (REPOSITORY / "config/systems").glob("*.yaml")])
@@ -530,6 +540,9 @@ def test_what_a_cell_does_not_have_removes_it_neither_way(root: Path) -> None:
         ({"varient": "cuda", "reason": "r"}, "exclude[0].varient: unknown key; did you mean 'variant'?"),
         ({"kernel": "Apps_FRI", "reason": "r"}, "no kernel is called 'Apps_FRI'; did you mean 'Apps_FIR'?"),
         ({"group": "App", "reason": "r"}, "exclude[0].group: 'App' is not known; did you mean 'Apps'?"),
+        ({"group": "Planted", "reason": "r"}, "exclude[0].group: 'Planted' is not known"),
+        ({"arch": "sm90", "reason": "r"}, "exclude[0].arch: 'sm90' is not known; did you mean 'sm_90'?"),
+        ({"size": {"min": 1e9, "max": "1e3"}, "reason": "r"}, "exclude[0].size: min is larger than max"),
         ({"system": "locla", "reason": "r"}, "exclude[0].system: 'locla' is not known; did you mean 'local'?"),
         ({"block": 100, "reason": "r"}, "exclude[0].block: 100 is not possible; known are"),
         ({"size": {"mim": 1}, "reason": "r"}, "exclude[0].size.mim: unknown key; did you mean 'min'?"),

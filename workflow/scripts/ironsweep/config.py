@@ -357,6 +357,7 @@ def load_system(name: str, root: Path, asked_at: str) -> System:
         if there is not None:
             devices[device] = there
             hardware.update(_hardware(device, value, origin))
+    _check_gpus(slurm, data["devices"], origin)
     return System(
         name=name,
         scheduler=data["scheduler"],
@@ -367,6 +368,15 @@ def load_system(name: str, root: Path, asked_at: str) -> System:
         environment=data.get("environment", {}),
         scratch=data.get("scratch"),
     )
+
+
+def _check_gpus(slurm: Mapping[str, Any], devices: Mapping[str, Any], origin: Origin) -> None:
+    """Raise ConfigError if a job asks for more GPUs than a node has."""
+    last = str(slurm.get("gres", "")).rpartition(":")[2]
+    asked = int(last) if last.isdigit() else 1
+    counts = [value["count"] for value in devices.values() if isinstance(value, Mapping) and "count" in value]
+    if "gres" in slurm and counts and asked > max(counts):
+        raise origin.error(("slurm", "gres"), f"asks for {asked} GPUs, but a node has {max(counts)} (count)")
 
 
 def _check_filled_in(text: Text) -> None:

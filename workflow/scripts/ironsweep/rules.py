@@ -15,6 +15,7 @@ from ironsweep import sizes
 from ironsweep.configtext import Origin, Place, did_you_mean
 from ironsweep.kernels import Kernel
 from ironsweep.sizes import Size
+from ironsweep.variants import ARCHS
 
 Facts = Mapping[str, Any]
 """What is known of a cell, by the names of `AXES`. What it does not have (a host's block) is missing."""
@@ -52,6 +53,11 @@ class Sizes:
         if low == () or high == ():
             return False
         return (low is None or size >= low[0]) and (high is None or size <= high[0])
+
+    def is_empty(self) -> bool:
+        """Whether no size can be among them, on any device."""
+        low, high = _bound(self.least, None), _bound(self.most, None)
+        return bool(low and high and low[0] > high[0])
 
 
 def _bound(limit: Size | None, cache: int | None) -> tuple[int, ...] | None:
@@ -181,7 +187,10 @@ def _rule(
             kernels = choose_kernels(words, registry, origin, (*place, axis))
             words = [kernel.name for kernel in kernels]
         elif axis == "group":
-            _check_known(words, {kernel.group for kernel in registry.values()}, origin, (*place, axis))
+            groups = {kernel.group for kernel in registry.values() if not kernel.planted}
+            _check_known(words, groups, origin, (*place, axis))
+        elif axis == "arch":
+            _check_known(words, {arch for archs in ARCHS.values() for arch in archs}, origin, (*place, axis))
         elif axis == "system":
             _check_known(words, systems, origin, (*place, axis))
         asked[axis] = frozenset(words)
@@ -206,7 +215,10 @@ def _check_known(words: Iterable[str], known: Iterable[str], origin: Origin, pla
 def _sizes(value: Any, origin: Origin, place: Place) -> Sizes:
     if isinstance(value, Mapping) and ("min" in value or "max" in value):
         ends = {end: parse_size(value[end], origin, (*place, end)) for end in ("min", "max") if end in value}
-        return Sizes(None, ends.get("min"), ends.get("max"))
+        limits = Sizes(None, ends.get("min"), ends.get("max"))
+        if limits.is_empty():
+            raise origin.error(place, "min is larger than max, so no size is meant; exchange them")
+        return limits
     words = value if isinstance(value, list) else [value]
     return Sizes(tuple(parse_size(word, origin, place) for word in words))
 
