@@ -60,8 +60,12 @@ def plan():
 
 # Jobs read the plan that they were submitted from. Only the process that was started by a person makes one.
 try:
-    INDEX = batches.load(Path.cwd()) if not workflow.is_main_process else None
-    INDEX = INDEX or batches.current(SETTINGS, Path.cwd(), plan, write=session.may_keep_plan(SESSION))
+    if workflow.is_main_process:
+        INDEX = batches.current(SETTINGS, Path.cwd(), plan, write=session.may_keep_plan(SESSION))
+    else:
+        INDEX = batches.load(Path.cwd()) or sys.exit(
+            f"ironsweep: {batches.PLAN}/index.json is gone; start snakemake anew"
+        )
 except UserError as error:
     sys.exit(f"ironsweep: {error}")
 

@@ -53,6 +53,8 @@ rule claims:
         "results/claims.txt",
     log:
         "results/logs/claims_printed.log",
+    conda:
+        "../envs/ironsweep.yaml"
     message:
         "What became of the claims in config/claims.yaml:"
     shell:
