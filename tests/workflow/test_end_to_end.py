@@ -193,7 +193,7 @@ def test_a_second_run_has_nothing_to_do(finished: Checkout) -> None:
 def test_a_change_of_a_figure_measures_nothing(changed: Checkout) -> None:
     changed.change("workflow/scripts/ironsweep/figures.py", '"""', '# changed\n"""')
     rules, _ = changed.planned_jobs()
-    assert rules == {"figures", "summary", "all"}
+    assert rules == {"figures", "report_page", "summary", "all"}
 
 
 def test_a_change_of_a_kernel_concerns_that_kernel_alone(changed: Checkout) -> None:
