@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "workflow/scripts"))
 from ironsweep.comparison import IncomparableError, require_comparable  # noqa: E402
 from ironsweep.efficiency import COPY  # noqa: E402
 from ironsweep.errors import UserError, run_main  # noqa: E402
-from ironsweep.records import Record, read_file  # noqa: E402
+from ironsweep.records import Record, bytes_moved, bytes_touched, read_file  # noqa: E402
 from ironsweep.statistics import Ratio, ratio_of_medians, summarise  # noqa: E402
 
 BASELINE = "cuda"
@@ -107,21 +107,9 @@ class Comparison:
     failures: Sequence[str] = field(default_factory=tuple)
 
 
-def moved(record: Record) -> float:
-    """Bytes that a repetition moves, as RAJAPerf counts them: what is modified is read and written."""
-    return float(
-        record["bytes_read"] + record["bytes_written"] + 2 * (record["bytes_modified"] + record["bytes_atomic"])
-    )
-
-
-def touched(record: Record) -> float:
-    """Bytes that a repetition's data have."""
-    return float(record["bytes_read"] + record["bytes_written"] + record["bytes_modified"] + record["bytes_atomic"])
-
-
 def bandwidth(record: Record) -> float:
     """Bytes a second."""
-    return moved(record) / summarise(record["seconds_per_rep"]).median
+    return bytes_moved(record) / summarise(record["seconds_per_rep"]).median
 
 
 def one_block(records: Iterable[Record], wanted: int = BLOCK) -> list[Record]:
@@ -189,16 +177,16 @@ def _compared(
         return bandwidth(record) / copy if copy and record and record["status"] == "ok" else None
 
     some = next(record for record in own.values() if record["status"] == "ok")
-    bytes_moved = moved(some)
+    traffic = bytes_moved(some)
     operations = some.get("launches_per_rep", 1) + NOT_LAUNCHES.get(kernel, 0)
     return Comparison(
         kernel,
         size,
         contraction,
-        judged=touched(some) > limits.l2,
+        judged=bytes_touched(some) > limits.l2,
         memory_bound=kernel not in NOT_MEMORY_BOUND
-        and some["flops"] <= limits.flops_per_byte * bytes_moved
-        and (copy is None or bytes_moved / copy >= limits.seconds_per_launch * operations),
+        and some["flops"] <= limits.flops_per_byte * traffic
+        and (copy is None or traffic / copy >= limits.seconds_per_launch * operations),
         safe=ratio("rust_liboffload", "safe", "kernel"),
         unchecked=ratio("rust_liboffload", "unchecked", "kernel"),
         liboffload_sync=ratio("rust_liboffload", "safe", "launch_sync"),

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -93,7 +94,6 @@ def test_a_baseline_and_a_cell_without_a_record(root: Path) -> None:
 
 def test_the_source_is_a_commit_and_what_differs_from_it(tmp_path: Path) -> None:
     assert source.state(tmp_path) == {"commit": None, "clean": None, "changed": []}
-    import subprocess
 
     def git(*words: str) -> None:
         who = ["-c", "user.name=n", "-c", "user.email=e@example.invalid"]

@@ -21,7 +21,7 @@ import numpy as np
 
 from ironsweep.errors import UserError
 from ironsweep.plan import Cell
-from ironsweep.records import Record
+from ironsweep.records import Record, bytes_moved
 
 REAL = 8
 """Bytes of a number (f64)."""
@@ -297,9 +297,7 @@ def _traffic(records: Iterable[Record]) -> dict[str, tuple[Traffic, ...]]:
     """What each kernel does at each size; variants and devices count it alike."""
     found: dict[str, set[Traffic]] = {}
     for record in records:
-        changed = record["bytes_modified"] + record["bytes_atomic"]  # read and written
-        moved = record["bytes_read"] + record["bytes_written"] + 2 * changed
-        does = Traffic(record["size"], moved, record["flops"], record.get("launches_per_rep", 1))
+        does = Traffic(record["size"], bytes_moved(record), record["flops"], record.get("launches_per_rep", 1))
         found.setdefault(record["kernel"], set()).add(does)
     return {kernel: tuple(sorted(known)) for kernel, known in found.items()}
 

@@ -19,6 +19,7 @@ from ironsweep.comparison import IncomparableError, require_comparable
 from ironsweep.errors import UserError
 from ironsweep.golden import actual_size
 from ironsweep.judge import Status
+from ironsweep.records import bytes_moved, bytes_touched
 
 Row = Mapping[str, Any]
 Key = tuple[str, str, str]
@@ -395,9 +396,9 @@ def _counts(record: Row) -> dict[str, Any]:
     modified, atomic = record["bytes_modified"], record["bytes_atomic"]
     return {
         "Kernels/rep": record.get("launches_per_rep"),
-        "BytesMoved/rep": read + written + 2 * (modified + atomic),
+        "BytesMoved/rep": bytes_moved(record),
         "FLOPS/rep": record["flops"],
-        "BytesTouched/rep": read + written + modified + atomic,
+        "BytesTouched/rep": bytes_touched(record),
         "BytesRead/rep": read + modified,
         "BytesWritten/rep": written + modified,
         "BytesModifyWritten/rep": modified,

@@ -117,6 +117,16 @@ def _finite(text: str) -> float:
     return value
 
 
+def bytes_touched(record: Mapping[str, Any]) -> int:
+    """Bytes of the data that a repetition uses."""
+    return int(record["bytes_read"] + record["bytes_written"] + record["bytes_modified"] + record["bytes_atomic"])
+
+
+def bytes_moved(record: Mapping[str, Any]) -> int:
+    """Bytes that a repetition moves, as RAJAPerf counts them: what is modified is both read and written."""
+    return int(bytes_touched(record) + record["bytes_modified"] + record["bytes_atomic"])
+
+
 def check(record: Mapping[str, Any]) -> None:
     """Raise ValueError with a reason if a record does not fit its schema or contradicts itself."""
     error = next(iter(_validator().iter_errors(record)), None)

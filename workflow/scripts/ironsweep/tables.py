@@ -29,7 +29,7 @@ from ironsweep.efficiency import add_roofs, is_measured
 from ironsweep.golden import Case, Golden
 from ironsweep.judge import PLANNED, Reference, ReferenceKey, Status, judge, planted_ok
 from ironsweep.planned import Row
-from ironsweep.records import Problem
+from ironsweep.records import Problem, bytes_moved
 from ironsweep.runner import Programs
 from ironsweep.statistics import geometric_mean, ratio_of_medians, summarise
 from ironsweep.variants import EMULATED
@@ -151,9 +151,7 @@ def _program(row: Row) -> tuple[str, ...]:
 def statistics_of(record: Mapping[str, Any]) -> Row:
     """The statistics columns of a record: times in seconds per rep, rates from the median."""
     summary = summarise(record["seconds_per_rep"])
-    # RAJAPerf's definition: what is modified is both read and written.
-    modified = record["bytes_modified"] + record["bytes_atomic"]
-    moved = record["bytes_read"] + record["bytes_written"] + 2 * modified
+    moved = bytes_moved(record)
     return {
         "n": summary.n,
         "median_s": summary.median,
